@@ -96,8 +96,7 @@ func (i *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) 
 // readReport reads a callback with the driver that its payment is pinned to. A report on another order counts as
 // unread.
 func (i *CallbackHandler) readReport(entry *ledger.Entry, body []byte) operator.CallbackReport {
-	driver, _ := i.Reconciler.Operators.DriverOf(entry)
-	reader, isReader := driver.(operator.PaymentCallbackReader)
+	reader, isReader := i.callbackReader(entry)
 	if !isReader {
 		return operator.CallbackReport{}
 	}
@@ -106,6 +105,13 @@ func (i *CallbackHandler) readReport(entry *ledger.Entry, body []byte) operator.
 		return operator.CallbackReport{}
 	}
 	return report
+}
+
+// callbackReader returns the reader of the driver that a payment is pinned to, false for none.
+func (i *CallbackHandler) callbackReader(entry *ledger.Entry) (operator.PaymentCallbackReader, bool) {
+	driver, _ := i.Reconciler.Operators.DriverOf(entry)
+	reader, isReader := driver.(operator.PaymentCallbackReader)
+	return reader, isReader
 }
 
 // isAboutAnother reports whether a callback names another payment than the entry.
@@ -124,9 +130,11 @@ func notifTokenMatches(e *ledger.Entry, received string) bool {
 }
 
 // requestLookup makes the lookup of a payment due, because its callback could not be read. The sweep makes at most one
-// a minute.
+// a minute. A driver without a reader leaves each callback to the lookup, so that one is not counted.
 func (i *CallbackHandler) requestLookup(ctx context.Context, req *apigw.Request, entry *ledger.Entry) error {
-	req.LogLine.Increment(telemetry.UnreadCallbacks)
+	if _, isReader := i.callbackReader(entry); isReader {
+		req.LogLine.Increment(telemetry.UnreadCallbacks)
+	}
 	_, err := i.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
 		return e.RequestLookup(ledger.Timestamp(i.Now()))
 	})

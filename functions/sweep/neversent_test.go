@@ -76,7 +76,7 @@ func TestNeverSent(t *testing.T) {
 		{"the platform knew the key", momo, 0, func(e *ledger.Entry) { e.KeyTaken = true }, notFound, neverSentAfter,
 			unknown},
 		{"a platform where it proves nothing", "a1", 0, nil, notFound, neverSentAfter, unknown},
-		{"another platform", "orange-cm/w", 0, nil, notFound, 20 * time.Hour, unknown},
+		{"another platform", "pawapay/w", 0, nil, notFound, 20 * time.Hour, unknown},
 		{"a page that may be open", "wave-checkout/w", 0, nil, notFound, 46*time.Minute - time.Second, unknown},
 		{"a page that has ended", "wave-checkout/w", 0, nil, notFound, 46 * time.Minute, released},
 	} {

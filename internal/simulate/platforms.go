@@ -267,7 +267,7 @@ func fieldsOf(body []byte) func(path string) string {
 	}
 }
 
-// reportEffects passes new effects to the checker, and checks that an order has one, whatever its key is (invariant 1).
+// reportEffects passes new effects to the checker, and checks that an order has one under all its keys (invariant 1).
 func (p *platform) reportEffects() {
 	for _, row := range platformRows {
 		var all []operatorstub.Effect
@@ -320,7 +320,7 @@ func (p *platform) visit(o *order, body string) {
 }
 
 // RoundTrip implements http.RoundTripper for the stub's callbacks. It does not wait for the gateway: no timer may.
-// So it fits platforms only that call back once, whatever the response is.
+// So it fits only platforms that call back once, also after an error.
 func (p *platform) RoundTrip(request *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {

@@ -56,7 +56,7 @@ var capabilityTable = []Capabilities{
 			{"free", []string{"SN"}},
 		},
 		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyUUID,
-		NotFound: NotFoundNeverSent, NotFoundAfter: 15 * time.Minute, SendsUserSMS: true,
+		SendsUserSMS:    true,
 		StaticCallbacks: true, // OTPOptional: Orange in Burkina Faso needs a code
 	},
 	{

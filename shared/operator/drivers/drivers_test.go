@@ -17,7 +17,7 @@ func TestEveryOperatorHasADriver(t *testing.T) {
 		if !found {
 			t.Errorf("%s: there is no driver %q", name, row.DriverName)
 		}
-		e := &ledger.Entry{Operator: "x", Account: name + "/a"}
+		e := &ledger.Entry{Operator: "x", Account: name + "/a", Material: "m"}
 		if _, offered := directory.StatusLookup(e); offered != row.HasStatusLookup {
 			t.Errorf("%s: the row declares a lookup: %v; the driver has one: %v", name, row.HasStatusLookup, offered)
 		}
