@@ -107,9 +107,13 @@ func isOfCharges(scope *Scope) bool {
 	return !strings.ContainsAny(scope.Actors, "CL") && strings.Contains(scope.Actors, "R")
 }
 
+// memoryLimit is the memory above which TestExhaustive collects garbage more often, in bytes.
+const memoryLimit = 6 << 30
+
 // TestExhaustive explores small worlds. `make simulate EXHAUSTIVE=1` explores all of them.
 func TestExhaustive(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	began, worlds, runs, states, depth := time.Now(), 0, 0, 0, 0
 	for _, scope := range scopes(*exhaustive) {
 		if *worldFault >= 0 {

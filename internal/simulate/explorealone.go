@@ -59,10 +59,11 @@ func (x *explorer) footprint(a *actor) access {
 	return reaches
 }
 
-// isHealthQuiet reports whether no actor will write the health of an endpoint: no delivery has failed, and none can.
+// isHealthQuiet reports whether no actor will write the health of an endpoint: no delivery has failed, and none can. A
+// delivery also fails if time passes during it, because another call hangs.
 func (x *explorer) isHealthQuiet() bool {
 	failed := func(r outside.Receipt) bool { return r.Fault != outside.NoFault }
-	return x.budget == 0 && x.stalls == 0 && !slices.ContainsFunc(x.world.servers[x.order.shop.host].Received(), failed)
+	return x.budget == 0 && x.stalls == 0 && !x.hung && !slices.ContainsFunc(x.world.servers[x.order.shop.host].Received(), failed)
 }
 
 // requestAccess is what an HTTP request reads or writes.

@@ -113,6 +113,7 @@ func (x *explorer) alternatives(ready []kernel.Waiting, firstTimed time.Time) []
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
 	})
 	if !firstTimed.IsZero() && x.preparing == nil {
+		x.hung = true
 		all = append(all, alternative{place: letTimePass, name: "time"})
 	}
 	return append(all, x.possibleJumps(firstTimed)...)
