@@ -101,7 +101,8 @@ type explorer struct {
 	lateEffect    bool // a request may still reach the operator
 	jumps         int
 	stalls        int  // invocations in progress during a jump
-	hung          bool // a call of this world has hung, so a delivery in progress can have passed its deadline
+	timePassed    bool // or may pass, during an invocation, so a delivery in progress can have passed its deadline
+	lastSelected  time.Time
 	jumpTo        time.Time
 	preparing     []*actor // to be run one after the other before the search begins
 	quiet         bool
