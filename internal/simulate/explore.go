@@ -37,8 +37,9 @@ type Scope struct {
 	Jumps int
 	// Full switches the reductions off, Paths also explores states that repeat again.
 	Full, Paths bool
-	// Report, if set, gets the numbers of runs and states every 30 seconds of a long search.
-	Report func(runs, states int)
+	// Report, if set, gets the numbers of runs and states every 30 seconds of a long search, and how much of it is done
+	// if all its branches were equally long.
+	Report func(runs, states int, done float64)
 	// Bug, if set, spoils the client of the tables, for a proof that the search finds a mistake.
 	Bug func(wiring.DynamoDB) wiring.DynamoDB
 }
@@ -100,7 +101,9 @@ type explorer struct {
 	late          []lateWrite
 	lateEffect    bool // a request may still reach the operator
 	jumps         int
-	stalls        int // invocations in progress during a jump
+	stalls        int  // invocations in progress during a jump
+	timePassed    bool // or may pass, during an invocation, so a delivery in progress can have passed its deadline
+	lastSelected  time.Time
 	jumpTo        time.Time
 	preparing     []*actor // to be run one after the other before the search begins
 	quiet         bool
@@ -129,7 +132,7 @@ func Explore(scope Scope, maxRuns int, run func(func())) Exploration {
 		}
 		if scope.Report != nil && time.Since(reported) >= reportInterval {
 			reported = time.Now()
-			scope.Report(s.runs, len(s.states))
+			scope.Report(s.runs, len(s.states), s.done())
 		}
 	}
 	e.Complete = e.Violation == nil && len(s.path) == 0

@@ -30,7 +30,9 @@ func inBubble(t *testing.T) func(func()) {
 func exploreAndLog(t *testing.T, scope Scope) Exploration {
 	t.Helper()
 	began := time.Now()
-	scope.Report = func(runs, states int) { t.Logf("%-28s %d runs, %d states so far", scope, runs, states) }
+	scope.Report = func(runs, states int, done float64) {
+		t.Logf("%-28s %d runs, %d states so far, %.2f %%", scope, runs, states, 100*done)
+	}
 	e := Explore(scope, *worldRuns, inBubble(t))
 	t.Logf("%-28s faults %d: %7d runs %7d states %6d ends (%d long), depth %3d, complete %v, %s", scope, scope.Faults,
 		e.Runs, e.States, e.Ends, e.Long, e.Depth, e.Complete, time.Since(began).Round(time.Millisecond))
@@ -107,9 +109,13 @@ func isOfCharges(scope *Scope) bool {
 	return !strings.ContainsAny(scope.Actors, "CL") && strings.Contains(scope.Actors, "R")
 }
 
+// memoryLimit is the memory above which TestExhaustive collects garbage more often, in bytes.
+const memoryLimit = 6 << 30
+
 // TestExhaustive explores small worlds. `make simulate EXHAUSTIVE=1` explores all of them.
 func TestExhaustive(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	began, worlds, runs, states, depth := time.Now(), 0, 0, 0, 0
 	for _, scope := range scopes(*exhaustive) {
 		if *worldFault >= 0 {
@@ -212,7 +218,6 @@ func TestExploreFindsUnconditionalWrites(t *testing.T) {
 	for _, kind := range []string{"charge", "sms", "pay-web"} {
 		bug := func(client wiring.DynamoDB) wiring.DynamoDB { return unconditional{client} }
 		scope := Scope{Kind: kind, Actors: "RR", Bug: bug}
-		scope.Report = func(runs, states int) { t.Logf("%-28s %d runs, %d states so far", scope, runs, states) }
 		e := Explore(scope, 1000, inBubble(t))
 		if e.Violation == nil || len(e.Story) == 0 {
 			t.Errorf("%s: no violation in %d runs and %d states", scope, e.Runs, e.States)

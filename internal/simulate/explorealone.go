@@ -59,10 +59,14 @@ func (x *explorer) footprint(a *actor) access {
 	return reaches
 }
 
-// isHealthQuiet reports whether no actor will write the health of an endpoint: no delivery has failed, and none can.
+// isHealthQuiet reports whether no actor will write the health of an endpoint: no delivery has failed, and none can. A
+// delivery also fails if time passes during it: another call hangs, or an actor waits.
 func (x *explorer) isHealthQuiet() bool {
 	failed := func(r outside.Receipt) bool { return r.Fault != outside.NoFault }
-	return x.budget == 0 && x.stalls == 0 && !slices.ContainsFunc(x.world.servers[x.order.shop.host].Received(), failed)
+	if x.budget > 0 || x.stalls > 0 || x.timePassed || slices.ContainsFunc(x.actors, x.mayWait) {
+		return false
+	}
+	return !slices.ContainsFunc(x.world.servers[x.order.shop.host].Received(), failed)
 }
 
 // requestAccess is what an HTTP request reads or writes.

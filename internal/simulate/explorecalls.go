@@ -106,7 +106,7 @@ func (l exploredLog) Write(line []byte) (int, error) {
 
 // sleep lets an instance wait.
 func (x *explorer) sleep(ctx context.Context, i *exploredInstance, wait time.Duration) error {
-	x.record(ctx, i, func(ctx context.Context, i *exploredInstance) { _ = x.sleep(ctx, i, wait) })
+	x.record(ctx, i, func(ctx context.Context, i *exploredInstance) { _ = i.log.x.sleep(ctx, i, wait) })
 	i.calls.now++
 	defer i.endCall()
 	name := "wait after " + i.seen.last

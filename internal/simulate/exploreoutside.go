@@ -271,11 +271,11 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 		return nil, err
 	}
 	if t.instance.isRecorded() {
-		sent := request.Clone(context.Background())
+		sent, resource := request.Clone(context.Background()), t.resource // without t, which keeps its world
 		t.x.record(request.Context(), t.instance, func(ctx context.Context, i *exploredInstance) {
 			again := sent.Clone(ctx)
 			again.Body = io.NopCloser(bytes.NewReader(body))
-			if response, err := i.transports[t.resource].RoundTrip(again); err == nil {
+			if response, err := i.transports[resource].RoundTrip(again); err == nil {
 				_ = response.Body.Close()
 			}
 		})

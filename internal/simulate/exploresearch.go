@@ -86,6 +86,16 @@ func (s *search) enter(state uint64, faultsLeft int) bool {
 	return true
 }
 
+// done is the part of the tree that is explored, if all branches of a choice were equally long.
+func (s *search) done() float64 {
+	done, part := 0.0, 1.0
+	for _, b := range s.path {
+		part /= float64(b.count)
+		done += part * float64(b.value)
+	}
+	return done
+}
+
 // next changes the path to the next unexplored one. It returns false if there is none.
 func (s *search) next() bool {
 	for len(s.path) > 0 {

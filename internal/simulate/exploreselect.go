@@ -34,6 +34,10 @@ func (x *explorer) selectNext(ready []kernel.Waiting, firstTimed time.Time) int 
 	if x.search.frozen {
 		return letTimePass // the run ends before the next step
 	}
+	if now := time.Now(); now.After(x.lastSelected) {
+		x.timePassed = x.timePassed || x.preparing == nil && x.anyInFlight()
+		x.lastSelected = now
+	}
 	if !x.jumpTo.IsZero() {
 		if time.Now().Before(x.jumpTo) {
 			return letTimePass
@@ -113,6 +117,7 @@ func (x *explorer) alternatives(ready []kernel.Waiting, firstTimed time.Time) []
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
 	})
 	if !firstTimed.IsZero() && x.preparing == nil {
+		x.timePassed = true
 		all = append(all, alternative{place: letTimePass, name: "time"})
 	}
 	return append(all, x.possibleJumps(firstTimed)...)

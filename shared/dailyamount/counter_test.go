@@ -180,6 +180,25 @@ func TestDays(t *testing.T) {
 	}
 }
 
+// decision "merchant-limits": an entry that moved to a later day is refunded on the earlier one. Within a day it moves
+// nothing.
+func TestRefundMoved(t *testing.T) {
+	c := newCounterFixture()
+	first := c.entry("a", 600)
+	c.mustReserve(t, first, 1000)
+	moved := func(after time.Duration) {
+		updated := first.Clone()
+		updated.SentAt, updated.Version = first.SentAt.Add(after), first.Version+1
+		if err := c.RefundMoved(context.Background(), first, updated); err != nil {
+			t.Error(err)
+		}
+	}
+	moved(time.Minute)
+	c.assertSum(t, 600)
+	moved(24 * time.Hour)
+	c.assertSum(t, 0)
+}
+
 // A refund of an amount that is not counted leaves a fence: a delayed reservation of an earlier version does not count.
 func TestRefundBeforeDelayedReservation(t *testing.T) {
 	c := newCounterFixture()

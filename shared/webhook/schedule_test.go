@@ -184,6 +184,9 @@ func TestHealthAfterRecovery(t *testing.T) {
 	if _, changed := (Health{Failures: 4}).AfterReopen(start); changed {
 		t.Error("an open fast path was reopened")
 	}
+	if _, changed := (Health{Failures: maxConsecutiveFailures}).AfterReopen(start); !changed {
+		t.Error("a closed fast path was not reopened")
+	}
 }
 
 // decision "notifications": each spelling of a server's URLs has the same origin.

@@ -207,3 +207,44 @@ func TestMoveDueLosesAgainstAWrite(t *testing.T) {
 		t.Errorf("%+v, %v; want the other write, due as before", e, err)
 	}
 }
+
+// A page without a key that is due may have more behind it.
+type emptyPage struct {
+	dynamo.Client
+	last dynamoitem.Item
+}
+
+func (c emptyPage) Query(
+	context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
+	return &dynamodb.QueryOutput{LastEvaluatedKey: c.last}, nil
+}
+
+func TestEmptyPageHidesNothing(t *testing.T) {
+	last := dynamoitem.Key("charge#c1")
+	last["da"] = dynamoitem.Number(1700000000000)
+	store := dynamo.New(emptyPage{last: last}, "table")
+	query := ledger.DueQuery{Shard: 1, Before: ledgertest.Now(), Limit: 10}
+	keys, next, err := store.DueKeys(context.Background(), query)
+	if err != nil || len(keys) != 0 || next != "1700000000000#charge#c1" {
+		t.Errorf("an empty page with a key to go on from: %v, cursor %q, %v", keys, next, err)
+	}
+}
+
+func TestChargeOfReference(t *testing.T) {
+	ctx := context.Background()
+	store, table := newStore(t)
+	e := charge("c1")
+	e.ReferenceCode = "REF-1"
+	if _, err := store.ClaimReference(ctx, e); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][3]string{{"merchant", "REF-1", "c1"}, {"merchant", "REF-2", ""}, {"another", "REF-1", ""}} {
+		if id, err := store.ChargeOfReference(ctx, c[0], c[1]); id != c[2] || err != nil {
+			t.Errorf("%s of %s: %q, %v; want %q", c[1], c[0], id, err, c[2])
+		}
+	}
+	if _, err := dynamo.New(table.Client, "no-such-table").ChargeOfReference(ctx, "merchant", "REF-1"); err == nil {
+		t.Error("a reference was read from a table that does not exist")
+	}
+}
