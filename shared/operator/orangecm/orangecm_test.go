@@ -61,10 +61,10 @@ func payCall() operator.PayCall {
 	return operator.PayCall{
 		Call: operator.Call{
 			Platform: platform, AccountID: "main", Operator: "orange", Country: "CM", MCO: "OCM",
-			OrderID: "DemoShop_42", UpstreamKey: "DemoShop_42", Material: payToken,
+			OrderID: "ORD1", UpstreamKey: "ORD1", Material: payToken,
 		},
 		Channel: "ussd", Lang: "fr", Amount: "100.00", Currency: "XAF", Reference: "Demo Shop",
-		NotifyURL: "https://gateway.example.com/callbacks/v1/payments/orange/DemoShop_42/token",
+		NotifyURL: "https://gateway.example.com/callbacks/v1/payments/orange/ORD1/token",
 		MSISDN:    "+237690000002", OTP: operatortest.SampleOTP, State: "cart-7",
 	}
 }
@@ -122,7 +122,8 @@ func wire(r operatortest.Request) string {
 	return text + "\n" + r.Body + "\n"
 }
 
-// The requests of a payment and its lookup, byte for byte, as Orange's documents show them.
+// The requests of a payment and its lookup, byte for byte, as the examples of Orange's document have them. It masks the
+// numbers and the PIN, and leaves out the texts.
 func TestGoldenRequests(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token), operatortest.Respond(200, prepared),
 		operatortest.Respond(200, readFile(t, "pay-response.json")),

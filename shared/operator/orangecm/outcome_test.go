@@ -298,7 +298,7 @@ func TestCallbacks(t *testing.T) {
 		return operator.CallbackReport{StatusReport: operator.StatusReport{Status: status}}
 	}
 	full := report(ledger.Successful)
-	full.UpstreamKey, full.Amount, full.MSISDN = "DemoShop_42", "100", "690000002"
+	full.UpstreamKey, full.Amount, full.MSISDN = "ORD1", "100", "690000002"
 	full.OperatorReference = "MP260101.1000.B00001"
 	failed := report(ledger.Failed)
 	failed.Reason = ledger.WalletUnknown

@@ -105,11 +105,13 @@ func readFile(t *testing.T, name string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// The exchange and the message, byte for byte, as Orange's documents show them.
+// The exchange and the message, byte for byte, as Orange's documents show them, with their values.
 func TestGoldenRequests(t *testing.T) {
 	stub := operatortest.NewStubOperator(t,
 		operatortest.Respond(200, token), operatortest.Respond(201, readFile(t, "sms-response.json")))
-	result := newDriver(t, stub.URL, fields()).SendSMS(t.Context(), smsCall())
+	call := smsCall()
+	call.Message = "Bonjour"
+	result := newDriver(t, stub.URL, fields()).SendSMS(t.Context(), call)
 	checkResult(t, result, operator.Succeeded, 0)
 	if result.OperatorReference != requestID || result.HTTPStatus != 201 {
 		t.Errorf("result %+v", result)

@@ -19,6 +19,7 @@ import (
 func classifyMessage(x upstream.Exchange, recipient string) operator.Result {
 	cause := fmt.Errorf("the SMS request responded %d", x.Status)
 	doc, isDocument := x.Document()
+	isBusy := x.Status == http.StatusTooManyRequests || x.Status == http.StatusServiceUnavailable
 	switch {
 	case x.IsSuccess() && isDocument:
 		resource, _ := doc.OptionalText("outboundSMSMessageRequest.resourceURL", upstream.MaxURLLength)
@@ -26,11 +27,9 @@ func classifyMessage(x upstream.Exchange, recipient string) operator.Result {
 			return operator.Result{Outcome: operator.Succeeded, OperatorReference: id}
 		}
 		return upstream.Unknown(fmt.Errorf("%w without a resourceURL", cause))
-	case x.Status == http.StatusTooManyRequests:
-		return upstream.NotApplied(fault.OperatorUnavailable, cause)
 	case isTokenRefusal(x), x.Status == http.StatusNotFound && gatewayCode(x) == "60":
 		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w with code %s", cause, gatewayCode(x)))
-	case x.Status == http.StatusServiceUnavailable && gatewayCode(x) != "":
+	case isBusy && gatewayCode(x) != "":
 		return upstream.NotApplied(fault.OperatorUnavailable, cause)
 	case !isDocument:
 		return upstream.Unknown(cause)

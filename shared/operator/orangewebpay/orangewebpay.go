@@ -77,15 +77,10 @@ func checkSegment(text string) error {
 	return nil
 }
 
-// newRequest makes a request of an account. One account serves one country.
-func newRequest(account credentials.Account, country, operation string, body []byte) (upstream.Request, *fault.Fault) {
-	segment := account.Field(fieldSegment)
-	if segment != testSegment && !strings.EqualFold(segment, country) {
-		err := errors.New("the operator's account is for another country: change the route")
-		return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
-	}
-	path := "/orange-money-webpay/" + segment + "/v1/" + operation
-	return upstream.Request{Method: http.MethodPost, URL: path, Body: body}, nil
+// newRequest makes a request to the segment of an account.
+func newRequest(account credentials.Account, operation string, body []byte) upstream.Request {
+	path := "/orange-money-webpay/" + account.Field(fieldSegment) + "/v1/" + operation
+	return upstream.Request{Method: http.MethodPost, URL: path, Body: body}
 }
 
 // payRequest is the request for a payment page, in the order of Orange's documentation.
@@ -107,7 +102,7 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	return d.SendTransaction(ctx, call.Call, build, isTokenExpired, readPage)
 }
 
-// buildPayment makes the request for a page.
+// buildPayment makes the request for a page. One account serves one country.
 func buildPayment(account credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {
 	for _, address := range [][2]string{{"return_url", call.ReturnURL}, {"cancel_url", call.CancelURL}} {
 		if len(address[1]) > maxURLLength {
@@ -118,6 +113,10 @@ func buildPayment(account credentials.Account, call operator.PayCall) (upstream.
 	if len(call.NotifyURL) > maxURLLength {
 		err = errors.Join(err, errors.New("the callback address has more than 120 characters"))
 	}
+	segment := account.Field(fieldSegment)
+	if segment != testSegment && !strings.EqualFold(segment, call.Country) {
+		err = errors.Join(err, errors.New("the operator's account is for another country: change the route"))
+	}
 	if err != nil {
 		return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
 	}
@@ -126,10 +125,10 @@ func buildPayment(account credentials.Account, call operator.PayCall) (upstream.
 		Amount: amount, ReturnURL: call.ReturnURL, CancelURL: call.CancelURL, NotifyURL: call.NotifyURL,
 		Lang: call.Lang, Reference: call.Reference,
 	}
-	if account.Field(fieldSegment) == testSegment {
+	if segment == testSegment {
 		request.Currency = testCurrency
 	}
-	return newRequest(account, call.Country, "webpayment", strictjson.Marshal(request))
+	return newRequest(account, "webpayment", strictjson.Marshal(request)), nil
 }
 
 // amountJSON writes an amount as a number with the decimals of its currency. It is the same in each lookup.
@@ -227,7 +226,7 @@ func newLookup(call operator.StatusCall, amount json.RawMessage) upstream.Lookup
 	body := strictjson.Marshal(statusRequest{call.UpstreamKey, amount, call.Material})
 	return upstream.Lookup{
 		Build: func(account credentials.Account) (upstream.Request, *fault.Fault) {
-			return newRequest(account, call.Country, "transactionstatus", body)
+			return newRequest(account, "transactionstatus", body), nil
 		},
 		IsNotFound: func(x upstream.Exchange) bool {
 			isUnknown := x.Status == http.StatusBadRequest || x.Status == http.StatusNotFound

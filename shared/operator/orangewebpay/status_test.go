@@ -49,6 +49,19 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// A lookup goes to the segment of its account. operator check names the platform's first country for each account.
+func TestLookupUsesTheAccountsSegment(t *testing.T) {
+	stub := operatortest.NewStubOperator(t, token(firstToken, "3600"),
+		operatortest.Respond(201, readFile(t, "status-response.json")))
+	fields := account(stub.URL)
+	fields["segment"] = "bf"
+	got := newDriver(t, fields, newClock()).LookUpPayment(t.Context(), statusCall())
+	const path = "/orange-money-webpay/bf/v1/transactionstatus"
+	if requests := stub.Requests(); got.Status != ledger.Successful || requests[len(requests)-1].Path != path {
+		t.Errorf("status %q, %v", got.Status, got.Cause)
+	}
+}
+
 func TestLookupRenewsToken(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, token(firstToken, "3600"), orangeError(401, "42"), token(nextToken, "3600"),
 		operatortest.Respond(201, readFile(t, "status-response.json")))
