@@ -45,9 +45,11 @@ func newRecorded() recorded {
 type calls struct {
 	of, begun uint64 // what the instance draws from; a hash of its payloads and their times
 	now       int    // calls in progress
-	isOn      bool   // an invocation is in progress
-	isRepeat  bool   // it repeats recorded calls
-	lines     [][]byte
+	// invocations is their number so far.
+	invocations int
+	isOn        bool // an invocation is in progress
+	isRepeat    bool // it repeats recorded calls
+	lines       [][]byte
 }
 
 // repeat takes a run back, and prepares another one of the same path with all code.
@@ -112,7 +114,7 @@ func (x *explorer) sleep(ctx context.Context, i *exploredInstance, wait time.Dur
 	name := "wait after " + i.seen.last
 	err := i.Sleep(ctx, wait)
 	x.crashAfter(i, "a wait")
-	i.seen.add(name, errorDigest(err))
+	i.seen.add(sightOf(ctx, name), errorDigest(err))
 	return err
 }
 
@@ -123,6 +125,8 @@ func (x *explorer) handle(ctx context.Context, i *exploredInstance, payload []by
 	h.add(uint64(time.Now().UnixNano()))
 	h.add(hashBytes(payload))
 	i.calls.begun, i.calls.isOn = h.sum, true
+	i.calls.invocations++
+	ctx = context.WithValue(ctx, invocationKey{}, i.calls.invocations)
 	i.seen.add("invocation", h.sum)
 	defer func() { i.calls.isOn = false }()
 	known := &x.search.recorded
@@ -167,7 +171,7 @@ func (x *explorer) repeatCalls(i *exploredInstance) result {
 
 // repeatIn makes a recorded call in an instance.
 func repeatIn(next recordedCall, i *exploredInstance) {
-	ctx := context.Background()
+	ctx := context.WithValue(context.Background(), invocationKey{}, i.calls.invocations)
 	if !next.deadline.IsZero() {
 		var cancel func()
 		ctx, cancel = context.WithDeadline(ctx, next.deadline)

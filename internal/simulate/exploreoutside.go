@@ -103,12 +103,12 @@ func (x *explorer) outsideOf(i *exploredInstance) wiring.Outside {
 }
 
 // gate parks the calling task before an outside call.
-func (x *explorer) gate(i *exploredInstance, name string, a access) {
+func (x *explorer) gate(ctx context.Context, i *exploredInstance, name string, a access) {
 	x.accesses[name] = a
-	i.seen.begin(name)
+	i.seen.begin(sightOf(ctx, name))
 	i.Gate(name)
 	x.checkAccess(i, name, a)
-	i.seen.add(name, uint64(time.Now().UnixNano()))
+	i.seen.add(sightOf(ctx, name), uint64(time.Now().UnixNano()))
 	if x.scope.Full && x.fault("crash before "+name, 1) > 0 {
 		x.crash(i, "before "+name)
 	}
@@ -177,7 +177,7 @@ func (x *explorer) tableGate(ctx context.Context, i *exploredInstance, call tabl
 		return tables.Decision{}
 	}
 	if call.Attempt == 1 {
-		x.gate(i, name, tableAccess(call))
+		x.gate(ctx, i, name, tableAccess(call))
 		made.fate = x.chooseFate(name, call.Writes)
 	}
 	switch {
@@ -186,7 +186,7 @@ func (x *explorer) tableGate(ctx context.Context, i *exploredInstance, call tabl
 	case made.fate == fateLost && call.Attempt == 1:
 		return tables.Decision{Outcome: tables.AppliedThenCut}
 	case made.fate == fateLost:
-		x.gate(i, name, tableAccess(call))
+		x.gate(ctx, i, name, tableAccess(call))
 		return tables.Decision{}
 	case made.fate == fateAppliedFailed && call.Attempt == 1:
 		return tables.Decision{Outcome: tables.AppliedThenCut}
@@ -283,10 +283,11 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 	t.instance.calls.now++
 	defer t.instance.endCall()
 	name := routeCall(request)
-	t.x.gate(t.instance, name, t.x.requestAccess(t.resource, request.Method, name))
+	t.x.gate(request.Context(), t.instance, name, t.x.requestAccess(t.resource, request.Method, name))
 	response := t.x.serve(request, body)
 	status := uint64(response.Status)<<8 | uint64(response.Failure) //nolint:gosec // both are small
-	t.instance.seen.add(name, status, hashBytes(response.Body))
+	sight := sightOf(request.Context(), name)
+	t.instance.seen.add(sight, status, hashBytes(response.Body))
 	if request.Method == http.MethodPost {
 		t.x.crashAfter(t.instance, name)
 	}
@@ -298,7 +299,7 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 		_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
 		t.x.crashAfter(t.instance, "the wait for "+name)
 	}
-	t.instance.seen.add(name, uint64(time.Now().UnixNano()))
+	t.instance.seen.add(sight, uint64(time.Now().UnixNano()))
 	return response.Result(request)
 }
 

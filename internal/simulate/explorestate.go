@@ -159,7 +159,7 @@ func (c seeingClient) call(
 	defer c.i.endCall()
 	made := &exploredCall{}
 	digest, err := run(context.WithValue(ctx, exploredCallKey{}, made))
-	c.i.seen.add(made.name, uint64(time.Now().UnixNano()), digest, errorDigest(err))
+	c.i.seen.add(sightOf(ctx, made.name), uint64(time.Now().UnixNano()), digest, errorDigest(err))
 	if writes != "" && err == nil {
 		c.x.crashAfter(c.i, writes)
 	}
