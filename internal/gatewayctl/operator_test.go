@@ -15,6 +15,7 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/resource"
 	"mobilegateway/shared/secret"
 )
 
@@ -40,6 +41,9 @@ func newAccount(t *testing.T, platform, baseURL, token string) map[string]string
 		for _, code := range schema.row.Countries() {
 			account[group+"."+code] = values[0]
 		}
+	}
+	if _, found := schema.find("path_word"); found {
+		account["header_prefix"], account["path_word"] = "X-Operator", strings.TrimPrefix(resource.EndUserID, "acr:")
 	}
 	account["base_url"] = baseURL
 	if _, found := schema.find("access_token"); found {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -103,5 +104,17 @@ func namesFilledPart(variables []string) bool {
 	return slices.ContainsFunc(variables, func(variable string) bool {
 		name := variable[strings.LastIndex(variable, ".")+1:]
 		return slices.ContainsFunc(filledParts, func(part string) bool { return strings.EqualFold(part, name) })
+	})
+}
+
+// namesOwnWord reports whether a platform refused a part that has its name from the account: then the account is wrong,
+// and not the merchant's request.
+func namesOwnWord(prefix, word string, f *fault.Fault) bool {
+	if f == nil || f.Kind != fault.OperatorError || f.OperatorException == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.OperatorException.Variables, func(variable string) bool {
+		return prefix != "" && (strings.HasPrefix(variable, specifiedPrefix) || strings.HasPrefix(variable, prefix)) ||
+			word != "" && strings.Contains(variable, "endUserId")
 	})
 }

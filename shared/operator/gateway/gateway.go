@@ -67,9 +67,9 @@ type callProtocol struct {
 func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
 	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
-	success := ""
+	var used credentials.Account
 	build := func(target credentials.Account) (upstream.Request, error) {
-		success = target.Field(fieldSuccess)
+		used = target
 		return p.buildRequest(target)
 	}
 	x, version, retried, err := d.exchangeWithRetry(ctx, call, p.operation, build)
@@ -78,8 +78,12 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 		return upstream.NotApplied(fault.IntegrationRejected, err)
 	}
 	result := classifyExchange(x, p.parseSuccess)
-	if result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(x.Status) {
+	success := used.Field(fieldSuccess)
+	switch {
+	case result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(x.Status):
 		result = upstream.Unknown(fmt.Errorf("the operator responded %d, and a success is %s", x.Status, success))
+	case namesOwnWord(used.Field(fieldHeaderPrefix), used.Field(fieldPathWord), result.Fault):
+		result = upstream.NotApplied(fault.IntegrationRejected, result.Fault.Cause)
 	}
 	worked := result.Outcome == operator.Succeeded || result.Outcome == operator.Refused
 	d.accounts.RecordUse(call.Platform, version, worked)
