@@ -397,6 +397,6 @@ func TestFirstCredentialsCanBeCorrected(t *testing.T) {
 	d.apply("operator set -")
 	d.input = credentialsOf(t, "orange", "a1", newAccount(t, "orange", "https://op.example", "t"))
 	d.apply("operator set - --replace")
-	checkEqual(t, "accounts", query[[]accountView](d, "operator list"),
-		[]accountView{{"orange", "a1", true, "https://op.example"}})
+	want := []accountView{{"orange", "a1", true, "https://op.example"}}
+	checkEqual(t, "accounts", query[[]accountView](d, "operator list"), want)
 }

@@ -179,11 +179,15 @@ func (e *Entry) applyCall(owner string, outcome CallOutcome, now time.Time) bool
 
 // applySuccess is ApplyOutcome for a success of any owner, former or not.
 func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
+	reported := Successful
+	if outcome.Report != nil {
+		reported = outcome.Report.Status
+	}
 	switch {
-	case e.State == Refused && outcome.Report != nil && outcome.Report.Status == e.Status:
+	case e.State == Refused && reported == e.Status:
 		return false
 	case e.State == Refused:
-		return e.addConflict(Conflict{Status: outcome.reported(), Reason: reasonFinal, Source: sourceResponse, At: now})
+		return e.addConflict(Conflict{Status: reported, Reason: reasonFinal, Source: sourceResponse, At: now})
 	case e.State == Done && (e.ResponseStatus != 0 || outcome.ResponseStatus == 0):
 		return false
 	}
@@ -198,14 +202,6 @@ func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
 	}
 	e.Reschedule()
 	return true
-}
-
-// reported is the status that a success reports: that of its report, or successful.
-func (o CallOutcome) reported() Status {
-	if o.Report != nil {
-		return o.Report.Status
-	}
-	return Successful
 }
 
 // MayHaveSent is true if an earlier attempt can have reached the operator.
