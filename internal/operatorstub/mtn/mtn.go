@@ -7,23 +7,7 @@
 // The sandbox's numbers 46733123450 to 46733123464 act as MTN's table says. Those of an error at the request are
 // refused with HTTP 500, and nothing is applied. The quirk measured_numbers makes them act as third parties measured.
 //
-// Quirks:
-//
-//	callback_put                the callback is a PUT instead of a POST
-//	callback_without_reference  the callback lacks referenceId, so that only externalId is left
-//	reason_object               reason is {"code","message"} instead of a text
-//	amount_number               amount is a JSON number
-//	early_not_found             the lookup is 404 in the first five seconds
-//	measured_numbers            the sandbox's numbers as measured
-//
-// These choices are inferred, because no document states them:
-//
-//	wrong Basic credentials           401 in the form of the API gateway
-//	order of checks                   keys, token, reference, body, environment, currency, callback host, repeat
-//	an amount with decimals in XOF    400 without a body; the same for XAF
-//	externalId with a space           400 without a body
-//	X-Reference-Id of the API user    400 without a body
-//	number 46733123464                500 INTERNAL_PROCESSING_ERROR
+// What no document states is in docs/operators/stubs.md.
 package mtn
 
 import (
@@ -140,8 +124,14 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		ErrorForm: func(e kit.Error, _ string) kit.Response {
 			return kit.JSON(e.Status, map[string]string{"code": e.Name, "message": e.Message})
 		},
-		Quirks: []string{"callback_put", "callback_without_reference", "reason_object", "amount_number",
-			"early_not_found", "measured_numbers"},
+		Quirks: []string{
+			"callback_put",               // the callback is a PUT instead of a POST
+			"callback_without_reference", // the callback lacks referenceId, so that only externalId is left
+			"reason_object",              // reason is {"code","message"} instead of a text
+			"amount_number",              // amount is a JSON number
+			"early_not_found",            // the lookup is 404 in the first five seconds
+			"measured_numbers",           // the sandbox's numbers as measured
+		},
 	})
 	return s.Platform
 }

@@ -12,34 +12,7 @@
 //	690002002  inittxnstatus 0064, unknown wallet     690002005  CANCELLED
 //	690002003  inittxnstatus 0061, unknown account
 //
-// Quirks:
-//
-//	refusals_400       60019 and 0066111 have HTTP 400 instead of 200
-//	unpaid_expired     the lookup of an unpaid payToken is EXPIRED instead of null fields
-//	word_success       SUCCESS instead of the word with two L
-//	word_successful    SUCCESSFUL, with one L
-//	word_initiated     INITIATED instead of PENDING
-//	word_canceled      CANCELED instead of CANCELLED
-//	amount_text        amount is a text in responses
-//	createtime_iso     createtime is a date and time instead of Unix seconds
-//	callback_short     the callback is {"payToken","status","message"}
-//	callback_retried   the callback is sent again after 1 and 5 minutes, until a status from 200 to 299
-//	xml_faults         the gateway's faults are XML on all calls; on the token call they always are
-//	order_id_20        an orderId above 20 characters is refused with 0070
-//
-// These choices are inferred, because no document states them:
-//
-//	order of checks                token, X-AUTH-TOKEN, JSON, channel, PIN, payToken, repeat, orderId, amount, number
-//	codes 0061 to 0070             HTTP 400, in the form of a refusal (the codes come from a simulator)
-//	a refusal by number            uses the payToken up; every other refusal leaves it unused
-//	a wrong amount                 400 with a message alone
-//	a number without 9 digits      0062; one that does not begin with 6 is 0066111
-//	an unknown payToken            400 with 0069, also in the lookup
-//	wrong X-AUTH-TOKEN             403 with the gateway's fault 900908
-//	body of 422                    a message alone
-//	a decision of FAILED           confirmtxnstatus is null
-//	push                           changes nothing
-//	bulk lookup                    not served
+// What no document states is in docs/operators/stubs.md.
 //
 //nolint:misspell // Orange writes SUCCESSFULL with two L
 package orangecm
@@ -51,7 +24,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -152,8 +124,20 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			"429":     fault(false, http.StatusTooManyRequests, 900800, "Message throttled out"),
 			"503-xml": fault(true, http.StatusServiceUnavailable, 900807, "Service unavailable"),
 		},
-		Quirks: append(slices.Sorted(maps.Keys(otherWords)), "refusals_400", "unpaid_expired", "amount_text",
-			"createtime_iso", "callback_short", "callback_retried", "xml_faults", "order_id_20"),
+		Quirks: []string{
+			"refusals_400",     // 60019 and 0066111 have HTTP 400 instead of 200
+			"unpaid_expired",   // the lookup of an unpaid payToken is EXPIRED instead of null fields
+			"word_success",     // SUCCESS instead of the word with two L
+			"word_successful",  // SUCCESSFUL, with one L
+			"word_initiated",   // INITIATED instead of PENDING
+			"word_canceled",    // CANCELED instead of CANCELLED
+			"amount_text",      // amount is a text in responses
+			"createtime_iso",   // createtime is a date and time instead of Unix seconds
+			"callback_short",   // the callback is {"payToken","status","message"}
+			"callback_retried", // the callback is sent again after 1 and 5 minutes, until a status from 200 to 299
+			"xml_faults",       // the gateway's faults are XML on all calls; on the token call they always are
+			"order_id_20",      // an orderId above 20 characters is refused with 0070
+		},
 	})
 	return s.Platform
 }

@@ -14,30 +14,7 @@
 // sent and has no receipts. 1006 has each receipt three times. 1007 has DeliveryImpossible after the others. Orange
 // documents no test numbers. The stub's own are +2250700002001, DeliveryUncertain, and +2250700002002, MessageWaiting.
 //
-// Quirks:
-//
-//	receipts_reordered      the receipts come in reverse order
-//	receipts_twice          each receipt comes twice
-//	receipts_lost           no receipt comes
-//	receipts_network_only   DeliveredToNetwork is the last receipt
-//	bundle_empty            every send is refused with POL0001
-//	off_net_lost            an SMS to another country uses units, but is not sent and has no receipt
-//	sender_name_replaced    a name that is not approved is left out of the SMS instead of refused
-//	no_resource_url         the response to a send lacks resourceURL
-//	expires_in_number       expires_in is a number instead of a text
-//
-// These choices are inferred, because no document states them:
-//
-//	order of checks         token, rate, body, sender, recipient, text, sender name, units
-//	429                     the gateway's form with code 53; a refused send counts too
-//	wrong token             401 with code 42; 41 without a token and for wrong credentials
-//	name not approved       403 with POL1009; 400 with SVC0002 above 11 characters
-//	an array of recipients  400 with SVC0002, also for one recipient
-//	other senderAddress     400 with SVC0002; an unknown sender in the path is 404 with code 60
-//	too few units           POL0001, nothing is sent
-//	text                    at most 1024 characters
-//	fields of the balance   client code
-//	subscriptions           not served: the address of receipts is a setting of the account
+// What no document states is in docs/operators/stubs.md.
 package orangesms
 
 import (
@@ -138,8 +115,17 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			{Pattern: "GET /sms/admin/v1/contracts", Name: "contracts", Serve: s.contracts},
 		},
 		Faults: map[string]kit.Response{"503-html": kit.HTML(http.StatusServiceUnavailable, "Service Unavailable")},
-		Quirks: []string{"receipts_reordered", "receipts_twice", "receipts_lost", "receipts_network_only",
-			"bundle_empty", "off_net_lost", "sender_name_replaced", "no_resource_url", "expires_in_number"},
+		Quirks: []string{
+			"receipts_reordered",    // the receipts come in reverse order
+			"receipts_twice",        // each receipt comes twice
+			"receipts_lost",         // no receipt comes
+			"receipts_network_only", // DeliveredToNetwork is the last receipt
+			"bundle_empty",          // every send is refused with POL0001
+			"off_net_lost",          // an SMS to another country uses units, but is not sent and has no receipt
+			"sender_name_replaced",  // a name that is not approved is left out of the SMS instead of refused
+			"no_resource_url",       // the response to a send lacks resourceURL
+			"expires_in_number",     // expires_in is a number instead of a text
+		},
 	})
 	return s.Platform
 }

@@ -15,25 +15,7 @@
 //
 // Faults of scripts are HTTP statuses, or codes: "42" is 401 with code 42. incomplete is 201 without a pay_token.
 //
-// Quirks:
-//
-//	nested_error      errors are {"error":{"code","message","description"}}
-//	no_notification   no notification is sent
-//	failure_word      the notification says FAILURE instead of FAILED
-//	notify_expired    a confirmation after the page's life is notified as EXPIRED
-//	same_debit_failed a second payment of one number and amount within 10 minutes is FAILED
-//	page_3s           a new page lives for 3 seconds
-//
-// These choices are inferred, or recalled by others, because no document states them:
-//
-//	1204                         HTTP 400
-//	wrong amount or pay_token    400 code 22 on the lookup
-//	wrong merchant_key           400 code 22
-//	required fields              all of the document's example
-//	token of another country     404 code 60; an unknown token is 401 code 41, an expired or revoked one code 42
-//	wrong client or grant_type   401 code 41, 400 code 22
-//	wrong Content-Type           415 as a page
-//	cancel on the page           the page is closed; the status stays INITIATED until EXPIRED
+// What no document states is in docs/operators/stubs.md.
 package orangewebpay
 
 import (
@@ -120,7 +102,13 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			Path: "/payment/pay_token/{id}", Life: pageLife, Short: "page_3s", Open: "INITIATED", Expired: "EXPIRED",
 			Page: page, Cancel: cancel, Confirm: s.confirm, Late: s.confirmLate,
 		},
-		Quirks: []string{"nested_error", "no_notification", "failure_word", "notify_expired", "same_debit_failed"},
+		Quirks: []string{
+			"nested_error",      // errors are {"error":{"code","message","description"}}
+			"no_notification",   // no notification is sent
+			"failure_word",      // the notification says FAILURE instead of FAILED
+			"notify_expired",    // a confirmation after the page's life is notified as EXPIRED
+			"same_debit_failed", // a second payment of one number and amount within 10 minutes is FAILED
+		},
 	})
 	return s.Platform
 }

@@ -4,27 +4,7 @@
 // A deposit is ACCEPTED, one second later PROCESSING, and after two seconds COMPLETED or FAILED. The callback goes to
 // the one address of the account. It is sent again until it gets a status from 200 to 299.
 //
-// Quirks:
-//
-//	amount_decimals     amounts come back with two decimals, as in "500.00"
-//	in_reconciliation   a deposit is IN_RECONCILIATION for 30 seconds before its final status
-//
-// pawaPay documents the request, the statuses, the failure codes with their HTTP statuses, and DUPLICATE_IGNORED. These
-// choices are inferred, or come from client code:
-//
-//	lookup                             {"status":"FOUND","data"} or {"status":"NOT_FOUND"} (client code)
-//	body of a callback                 the deposit, as in data; documented for other operations
-//	body of 400, 401 and 403           depositId, status REJECTED, failureReason (client code)
-//	metadata in the lookup             one object with all fields (client code)
-//	order of checks                    token, body, depositId, repeat, provider, currency, amount, number
-//	a repeat with another body         DUPLICATE_IGNORED, nothing is compared
-//	a rejected deposit                 is not stored: the lookup is NOT_FOUND, and the depositId is free again
-//	decimals                           XOF and XAF have none, CDF and USD have two
-//	retries of callbacks               after 1, 4 and 10 minutes (documented as about 15 minutes in client notes)
-//	signatures of callbacks            none: they are an option of the account
-//	ORANGE_BFA                         needs preAuthorisationCode; any text is right
-//	503 and 429                        without a JSON body
-//	test numbers beyond Burkina Faso   Cameroon's, from client code
+// What no document states is in docs/operators/stubs.md.
 package pawapay
 
 import (
@@ -112,8 +92,11 @@ type stub struct {
 func New(config kit.Config, credentials Credentials) *kit.Platform {
 	s := &stub{Credentials: credentials}
 	s.Platform = kit.New(config, kit.Spec{
-		Operator: "pawapay", Numbers: numbers, Quirks: []string{"amount_decimals", "in_reconciliation"},
-		Authorize: s.authorize, Callback: s.callback,
+		Operator: "pawapay", Numbers: numbers, Authorize: s.authorize, Callback: s.callback,
+		Quirks: []string{
+			"amount_decimals",   // amounts come back with two decimals, as in "500.00"
+			"in_reconciliation", // a deposit is IN_RECONCILIATION for 30 seconds before its final status
+		},
 		Operations: []kit.Operation{
 			{Pattern: "POST /v2/deposits", Name: "deposit", Key: "depositId", OrderID: "clientReferenceId",
 				MSISDN: "payer.accountDetails.phoneNumber", Serve: s.deposit},

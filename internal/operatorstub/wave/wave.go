@@ -15,27 +15,9 @@
 // With restrict_payer_mobile that number also selects the fault of the request. An Idempotency-Key has no effect. There
 // are no test numbers, no tokens and no refunds.
 //
-// Quirks:
-//
-//	nested_error    errors are {"error":{"code","message"}}
-//	shared_secret   webhooks show Authorization: Bearer with the first secret instead of a signature
-//	session_3s      a new session is open for 3 seconds
-//	search_late     the search finds a session after 5 seconds: until then an empty list means "not yet"
-//
 // POST /portal/test-event sends test.test_event to all webhooks, as the button of Wave's portal does.
 //
-// These choices are inferred, because no document states them:
-//
-//	cancel by the payer            expired and cancelled, a redirect to error_url, no webhook
-//	session after POST .../expire  expired and processing; the response is 200 without a body
-//	409 of a final session         code checkout-session-final
-//	bad signature of a request     401 invalid-auth; a time more than 5 minutes off is bad
-//	unknown field in a body        400 request-validation-error (client notes)
-//	order of a search              oldest first, in all statuses
-//	last_payment_error             stays after a later success
-//	retries of webhooks            after 1, 5 and 30 minutes
-//	codes of 403, 429, 500, 503    disabled-wallet, rate-limit-exceeded, internal-server-error, service-unavailable
-//	wave_launch_url                has a query; the page is 404 without it, since the URL must be used as given
+// What no document states is in docs/operators/stubs.md.
 package wave
 
 import (
@@ -130,7 +112,11 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			Path: "/c/{id}", Life: sessionLife, Short: "session_3s", Open: "open", Expired: "expired", Page: page,
 			Cancel: s.cancel, Confirm: s.confirm,
 		},
-		Quirks: []string{"nested_error", "shared_secret", "search_late"},
+		Quirks: []string{
+			"nested_error",  // errors are {"error":{"code","message"}}
+			"shared_secret", // webhooks show Authorization: Bearer with the first secret instead of a signature
+			"search_late",   // the search finds a session after 5 seconds: until then an empty list means "not yet"
+		},
 	})
 	return s.Platform
 }
