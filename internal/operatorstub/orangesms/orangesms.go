@@ -276,43 +276,34 @@ func (s *stub) contracts(c *kit.Call) kit.Response {
 
 // receipts returns the receipts of an SMS in the order in which they are sent.
 func (s *stub) receipts(t *kit.Transaction) []kit.Callback {
+	var receipts []kit.Callback
+	for _, result := range t.Outcome.Results() {
+		for _, word := range deliveryStatuses[result] {
+			if word == "DeliveredToTerminal" && s.Quirk("receipts_network_only") {
+				continue
+			}
+			receipt := t.Post(map[string]any{"deliveryInfoNotification": map[string]any{"callbackData": t.Key,
+				"deliveryInfo": map[string]string{"address": "tel:" + t.MSISDN, "deliveryStatus": word}}})
+			if receipts = append(receipts, receipt); s.Quirk("receipts_twice") {
+				receipts = append(receipts, receipt)
+			}
+		}
+	}
+	if s.Quirk("receipts_reordered") {
+		slices.Reverse(receipts)
+	}
 	if s.Quirk("receipts_lost") {
 		return nil
-	}
-	times := 1
-	if s.Quirk("receipts_twice") {
-		times = 2
-	}
-	var receipts []kit.Callback
-	for _, word := range s.deliveryStatuses(t.Outcome.Results()) {
-		receipt := t.Post(map[string]any{"deliveryInfoNotification": map[string]any{"callbackData": t.Key,
-			"deliveryInfo": map[string]string{"address": "tel:" + t.MSISDN, "deliveryStatus": word}}})
-		receipts = append(receipts, slices.Repeat([]kit.Callback{receipt}, times)...)
 	}
 	return receipts
 }
 
-// deliveryStatuses returns the words of the receipts for these results.
-func (s *stub) deliveryStatuses(results []kit.Result) []string {
-	var words []string
-	for _, result := range results {
-		switch result {
-		case kit.Undecided:
-		case kit.Paid:
-			words = append(words, "DeliveredToNetwork")
-			if !s.Quirk("receipts_network_only") {
-				words = append(words, "DeliveredToTerminal")
-			}
-		case kit.Refused:
-			words = append(words, "DeliveryImpossible")
-		default:
-			words = append(words, string(result))
-		}
-	}
-	if s.Quirk("receipts_reordered") {
-		slices.Reverse(words)
-	}
-	return words
+// deliveryStatuses are the words of the receipts of a result, in order.
+var deliveryStatuses = map[kit.Result][]string{
+	kit.Paid:            {"DeliveredToNetwork", "DeliveredToTerminal"},
+	kit.Refused:         {"DeliveryImpossible"},
+	"DeliveryUncertain": {"DeliveryUncertain"},
+	"MessageWaiting":    {"MessageWaiting"},
 }
 
 // The alphabet of GSM-7 (3GPP TS 23.038). A character of gsmExtension takes two septets.
