@@ -101,8 +101,8 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			"incomplete": kit.JSON(http.StatusCreated, map[string]any{"status": http.StatusCreated, "message": "OK"}),
 		},
 		Hosted: &kit.Hosted{
-			Path: "/payment/pay_token/{id}", Life: pageLife, Short: "page_3s", Open: "INITIATED", Expired: "EXPIRED",
-			Page: page, Cancel: cancel, Confirm: s.confirm, Late: s.confirmLate,
+			Path: "/payment/pay_token/{id}", Life: pageLife, Short: "page_3s", Open: "INITIATED", Expired: expired,
+			Page: page, Cancel: cancel, Confirm: s.confirm, Late: s.notifyExpired,
 		},
 		Quirks: []string{
 			"nested_error",      // errors are {"error":{"code","message","description"}}
@@ -263,13 +263,6 @@ func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {
 	return s.DecideAfter(decisionDelay, t, kit.Redirect(t.Sent.Text("return_url")))
 }
 
-// confirmLate notifies a confirmation after the page's life.
-func (s *stub) confirmLate(t *kit.Transaction) {
-	if t.Status == "EXPIRED" && s.Quirk("notify_expired") {
-		s.SendAfter(0, t, []kit.Callback{s.notify(t, t.Status)})
-	}
-}
-
 // repeatsDebit reports whether the payer has paid the same amount a short time ago.
 func (s *stub) repeatsDebit(t *kit.Transaction) bool {
 	return s.First(func(other *kit.Transaction) bool {
@@ -278,35 +271,39 @@ func (s *stub) repeatsDebit(t *kit.Transaction) bool {
 	}) != nil
 }
 
-func word(result kit.Result) string {
-	if result == kit.Paid {
-		return "SUCCESS"
-	}
-	return "FAILED"
+// expired is the status of a payment that was not confirmed in time.
+const expired = "EXPIRED"
+
+// words are the statuses of the results.
+var words = map[kit.Result]string{
+	kit.Paid: "SUCCESS", kit.Refused: "FAILED", kit.NoFunds: "FAILED", expired: expired,
 }
 
 // end sets the words of a confirmed payment, unless its outcome is undecided.
 func (s *stub) end(t *kit.Transaction) {
 	if t.Outcome.Result != kit.Undecided {
-		t.Status = word(t.Outcome.Result)
+		t.Status = words[t.Outcome.Result]
 		t.Reference = "MP" + s.Now().Format("060102.1504") + ".A" + s.NewDigits(5)
 	}
 }
 
+// notification has no order_id: its notif_token is the only proof.
 func (s *stub) notification(t *kit.Transaction, result kit.Result) kit.Callback {
-	status := word(result)
+	status := words[result]
 	if status == "FAILED" && s.Quirk("failure_word") {
 		status = "FAILURE"
 	}
-	return s.notify(t, status)
-}
-
-// notify makes a notification. It has no order_id: its notif_token is the only proof.
-func (s *stub) notify(t *kit.Transaction, status string) kit.Callback {
 	u, err := url.Parse(t.CallbackURL)
 	plainIP := err == nil && u.Scheme == "http" && net.ParseIP(u.Hostname()) != nil
 	if s.Quirk("no_notification") || plainIP && !s.LocalURLs {
 		return kit.Callback{}
 	}
 	return t.Post(map[string]string{"status": status, "notif_token": t.Details["notif_token"], "txnid": t.Reference})
+}
+
+// notifyExpired notifies a confirmation after the page's life.
+func (s *stub) notifyExpired(t *kit.Transaction) {
+	if t.Status == expired && s.Quirk("notify_expired") {
+		s.SendAfter(0, t, []kit.Callback{s.notification(t, expired)})
+	}
 }
