@@ -7,7 +7,7 @@
 // The sandbox's numbers 46733123450 to 46733123464 act as MTN's table says. Those of an error at the request are
 // refused with HTTP 500, and nothing is applied. The quirk measured_numbers makes them act as third parties measured.
 //
-// What no document states is in docs/operators/stubs.md.
+// docs/operators/stubs.md lists the choices that no document states.
 package mtn
 
 import (

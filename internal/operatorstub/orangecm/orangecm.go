@@ -6,7 +6,7 @@
 // callback. The token call returns the same token with its remaining life until it ends. The upstream key is the
 // payToken. A repeated orderId is a second payment.
 //
-// What no document states is in docs/operators/stubs.md.
+// docs/operators/stubs.md lists the choices that no document states.
 //
 //nolint:misspell // Orange writes SUCCESSFULL with two L
 package orangecm

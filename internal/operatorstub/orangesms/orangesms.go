@@ -11,10 +11,9 @@
 // 153 septets; a text outside GSM-7 has parts of 70 or 67 UTF-16 units. Above 5 sends a second an account gets 429.
 //
 // The numbers of package operatorstub mean: 1001 is DeliveryImpossible and never sent, 1002 is POL0001, and 1003 is
-// sent and has no receipts. 1006 has each receipt three times. 1007 has DeliveryImpossible after the others. Orange
-// documents no test numbers. The stub's own are +2250700002001, DeliveryUncertain, and +2250700002002, MessageWaiting.
+// sent and has no receipts. 1006 has each receipt three times. 1007 has DeliveryImpossible after the others.
 //
-// What no document states is in docs/operators/stubs.md.
+// docs/operators/stubs.md lists the choices that no document states.
 package orangesms
 
 import (
@@ -70,7 +69,7 @@ func DefaultCredentials() Credentials {
 	return c
 }
 
-// numbers are the stub's own test numbers.
+// numbers are the stub's own test numbers, because Orange documents none.
 var numbers = map[string]kit.Outcome{
 	"+2250700002001": {Result: "DeliveryUncertain"},
 	"+2250700002002": {Result: "MessageWaiting"},

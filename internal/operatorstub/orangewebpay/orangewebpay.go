@@ -15,7 +15,7 @@
 //
 // Faults of scripts are HTTP statuses, or codes: "42" is 401 with code 42. incomplete is 201 without a pay_token.
 //
-// What no document states is in docs/operators/stubs.md.
+// docs/operators/stubs.md lists the choices that no document states.
 package orangewebpay
 
 import (
@@ -102,7 +102,13 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		},
 		Hosted: &kit.Hosted{
 			Path: "/payment/pay_token/{id}", Life: pageLife, Short: "page_3s", Open: "INITIATED", Expired: expired,
-			Page: page, Cancel: cancel, Confirm: s.confirm, Late: s.notifyExpired,
+			Page: func(t *kit.Transaction) kit.Page {
+				return kit.Page{Title: "Orange Money: pay " + t.Sent.Text("reference"), OrderID: t.Key, Code: true}
+			},
+			Cancel: func(t *kit.Transaction, _ *kit.Call) kit.Response {
+				return kit.Redirect(t.Sent.Text("cancel_url"))
+			},
+			Confirm: s.confirm, Late: s.notifyExpired,
 		},
 		Quirks: []string{
 			"nested_error",      // errors are {"error":{"code","message","description"}}
@@ -241,15 +247,6 @@ func (s *stub) status(c *kit.Call) kit.Response {
 
 func (s *stub) checkStatus(c *kit.Call) kit.Response {
 	return s.missing("GetTransactionStatusInfo", c.Fields, "order_id", "amount", "pay_token")
-}
-
-func page(t *kit.Transaction) kit.Page {
-	return kit.Page{Title: "Orange Money: pay " + t.Sent.Text("reference"), Amount: t.Amount, Currency: t.Currency,
-		OrderID: t.Key, Code: true}
-}
-
-func cancel(t *kit.Transaction, _ *kit.Call) kit.Response {
-	return kit.Redirect(t.Sent.Text("cancel_url"))
 }
 
 func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {

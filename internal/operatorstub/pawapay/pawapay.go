@@ -4,7 +4,7 @@
 // A deposit is ACCEPTED, one second later PROCESSING, and after two seconds COMPLETED or FAILED. The callback goes to
 // the one address of the account. It is sent again until it gets a status from 200 to 299.
 //
-// What no document states is in docs/operators/stubs.md.
+// docs/operators/stubs.md lists the choices that no document states.
 package pawapay
 
 import (

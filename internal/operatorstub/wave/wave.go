@@ -6,15 +6,15 @@
 // effect is the client_reference, or the session's id without one.
 //
 // The payer opens wave_launch_url, types a number, and confirms, cancels or closes. The number selects the outcome.
-// 1001 and 1002 have the webhook payment_failed and leave the session open for another try. 1003 stays in progress until
-// the session expires. 1007 completes, and has a late payment_failed. The faults are those of the page.
+// 1001 and 1002 have the webhook payment_failed and leave the session open for another try. 1003 stays in progress
+// until the session expires. 1007 completes, and has a late payment_failed. The faults are those of the page.
 //
 // With restrict_payer_mobile that number also selects the fault of the request. An Idempotency-Key has no effect. There
 // are no test numbers, no tokens and no refunds.
 //
 // POST /portal/test-event sends test.test_event to all webhooks, as the button of Wave's portal does.
 //
-// What no document states is in docs/operators/stubs.md.
+// docs/operators/stubs.md lists the choices that no document states.
 package wave
 
 import (
@@ -302,8 +302,8 @@ func textOrNull(text string) any {
 var failures = map[kit.Result]string{kit.Refused: "payment-failure", kit.NoFunds: "insufficient-funds"}
 
 func page(t *kit.Transaction) kit.Page {
-	return kit.Page{Title: "Pay " + t.Details["business_name"] + " with Wave", Amount: t.Amount, Currency: t.Currency,
-		OrderID: t.Sent.Text("client_reference")}
+	title := "Pay " + t.Details["business_name"] + " with Wave"
+	return kit.Page{Title: title, OrderID: t.Sent.Text("client_reference")}
 }
 
 func (s *stub) cancel(t *kit.Transaction, _ *kit.Call) kit.Response {
