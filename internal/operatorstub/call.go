@@ -41,6 +41,8 @@ type Operation struct {
 	Identify func(c *Call)
 	// Open leaves Spec.Authorize out.
 	Open bool
+	// Check returns the refusal of a call after Spec.Authorize, or the zero Response; nil refuses none.
+	Check func(c *Call) Response
 	// Serve makes the response, under the lock.
 	Serve func(c *Call) Response
 }
@@ -55,6 +57,24 @@ type Response struct {
 	Close bool
 	// First are callbacks that are sent before the response.
 	First []Callback
+}
+
+// If returns a response on a condition, and else the zero Response, which refuses nothing.
+func If(refuses bool, r Response) Response {
+	if refuses {
+		return r
+	}
+	return Response{}
+}
+
+// FirstOf returns the first response that is not zero, or the zero Response. It is for a table of If.
+func FirstOf(all ...Response) Response {
+	for _, r := range all {
+		if r.Status != 0 {
+			return r
+		}
+	}
+	return Response{}
 }
 
 // JSON makes a response of v, which must be marshalable.
@@ -178,6 +198,11 @@ func (p *Platform) respond(mode string, o Operation, c *Call) Response {
 func (p *Platform) serve(o Operation, c *Call) Response {
 	if p.spec.Authorize != nil && !o.Open {
 		if refused := p.spec.Authorize(c); refused.Status != 0 {
+			return refused
+		}
+	}
+	if o.Check != nil {
+		if refused := o.Check(c); refused.Status != 0 {
 			return refused
 		}
 	}

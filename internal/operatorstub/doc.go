@@ -17,14 +17,7 @@
 //
 // # Steering
 //
-// The last four digits of the payer's number select the outcome, as in package sandbox:
-//
-//	1001 refused               1007 contradicting callback
-//	1002 no funds              1008 callback before the response
-//	1003 never decided         1009 503, not applied
-//	1004 slow                  1010 garbage with 200, applied
-//	1005 applied, then cut     1011 callback lost
-//	1006 callback three times
+// The last four digits of the payer's number select the outcome, as in package sandbox. The table outcomes lists them.
 //
 // A Spec adds the operator's own test numbers, which are compared first. The faults of 1004, 1005, 1009 and 1010 apply
 // to the first call of an operation under a key; later ones are ordinary. Scripts take precedence over numbers. The

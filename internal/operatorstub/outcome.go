@@ -34,7 +34,8 @@ func (o Outcome) Results() []Result {
 	return o.Callbacks
 }
 
-// outcomes are the outcomes by the last four digits of the payer's number.
+// outcomes are the outcomes by the last four digits of the payer's number. A mode with "-applied" takes effect before
+// the fault. Callbacks after the first repeat it or contradict it; an empty list is a lost callback.
 var outcomes = map[string]Outcome{
 	"1001": {Result: Refused},
 	"1002": {Result: NoFunds},

@@ -2,6 +2,7 @@ package operatorstub
 
 import (
 	"bytes"
+	"cmp"
 	"html/template"
 	"net/http"
 	"strings"
@@ -59,7 +60,7 @@ type Hosted struct {
 	Short string
 	// Open is the status of a transaction whose page takes payments, and Expired the status of one whose time is over.
 	Open, Expired string
-	// Page makes the page of a transaction.
+	// Page makes the page of a transaction. The kit adds the currency, and the amount if it is empty.
 	Page func(t *Transaction) Page
 	// Cancel and Confirm serve these buttons of a page that takes payments. Call.MSISDN is the number.
 	Cancel, Confirm func(t *Transaction, c *Call) Response
@@ -106,6 +107,7 @@ func (p *Platform) pageEnd() time.Time {
 // ShowPage makes the page of a transaction with a notice.
 func (p *Platform) ShowPage(t *Transaction, status int, notice string) Response {
 	page := p.spec.Hosted.Page(t)
+	page.Amount, page.Currency = cmp.Or(page.Amount, t.Amount), t.Currency
 	if page.Notice = notice; !p.takesPayment(t) {
 		page.Done, page.Notice = true, "This payment is "+strings.ToLower(t.Status)+"."
 		if t.Cancelled {

@@ -7,23 +7,7 @@
 // The sandbox's numbers 46733123450 to 46733123464 act as MTN's table says. Those of an error at the request are
 // refused with HTTP 500, and nothing is applied. The quirk measured_numbers makes them act as third parties measured.
 //
-// Quirks:
-//
-//	callback_put                the callback is a PUT instead of a POST
-//	callback_without_reference  the callback lacks referenceId, so that only externalId is left
-//	reason_object               reason is {"code","message"} instead of a text
-//	amount_number               amount is a JSON number
-//	early_not_found             the lookup is 404 in the first five seconds
-//	measured_numbers            the sandbox's numbers as measured
-//
-// These choices are inferred, because no document states them:
-//
-//	wrong Basic credentials           401 in the form of the API gateway
-//	order of checks                   keys, token, reference, body, environment, currency, callback host, repeat
-//	an amount with decimals in XOF    400 without a body; the same for XAF
-//	externalId with a space           400 without a body
-//	X-Reference-Id of the API user    400 without a body
-//	number 46733123464                500 INTERNAL_PROCESSING_ERROR
+// docs/operators/stubs.md lists the choices that no document states.
 package mtn
 
 import (
@@ -44,6 +28,7 @@ const (
 	delayedDecision   = 25 * time.Second // the number of a delayed payment
 	earlyNotFoundTime = 5 * time.Second  // quirk early_not_found
 	maxNote           = 160              // characters of payerMessage and payeeNote
+	environmentHeader = "X-Target-Environment"
 )
 
 // Credentials are those that the stub accepts.
@@ -73,9 +58,7 @@ var environments = map[string]environment{
 }
 
 // reasons are the reasons of failures that all stubs know.
-var reasons = map[kit.Result]string{
-	kit.Refused: "APPROVAL_REJECTED", kit.NoFunds: "NOT_ENOUGH_FUNDS",
-}
+var reasons = map[kit.Result]string{kit.Refused: "APPROVAL_REJECTED", kit.NoFunds: "NOT_ENOUGH_FUNDS"}
 
 // sandboxPrefix and two digits are the sandbox's test numbers.
 const (
@@ -118,14 +101,16 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		Operator: "mtn", Numbers: numbers, TokenLife: time.Hour, Authorize: s.authorize, Callback: s.callback,
 		End: func(t *kit.Transaction) { t.Status = "PENDING" },
 		Operations: []kit.Operation{
-			{Pattern: "POST /collection/token/{$}", Name: "token", Open: true, Serve: s.token},
+			{Pattern: "POST /collection/token/{$}", Name: "token", Open: true, Check: s.checkToken,
+				Serve: s.token},
 			{Pattern: "POST /collection/v1_0/requesttopay", Name: "requesttopay", Key: "header:X-Reference-Id",
-				OrderID: "externalId", MSISDN: "payer.partyId", Serve: s.pay},
-			{Pattern: "GET /collection/v1_0/requesttopay/{id}", Name: "status", Key: "path:id", Serve: s.status},
+				OrderID: "externalId", MSISDN: "payer.partyId", Check: s.checkPay, Serve: s.pay},
+			{Pattern: "GET /collection/v1_0/requesttopay/{id}", Name: "status", Key: "path:id", Check: s.checkStatus,
+				Serve: s.status},
 		},
 		Faults: map[string]kit.Response{
 			"400": {Status: http.StatusBadRequest},
-			"401": gatewayError(http.StatusUnauthorized, "Access denied due to invalid subscription key."),
+			"401": unauthorized("Access denied due to invalid subscription key."),
 			"403": gatewayError(http.StatusForbidden, "Forbidden"),
 			"429": gatewayError(http.StatusTooManyRequests, "Rate limit is exceeded."),
 		},
@@ -140,8 +125,14 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		ErrorForm: func(e kit.Error, _ string) kit.Response {
 			return kit.JSON(e.Status, map[string]string{"code": e.Name, "message": e.Message})
 		},
-		Quirks: []string{"callback_put", "callback_without_reference", "reason_object", "amount_number",
-			"early_not_found", "measured_numbers"},
+		Quirks: []string{
+			"callback_put",               // the callback is a PUT instead of a POST
+			"callback_without_reference", // the callback lacks referenceId, so that only externalId is left
+			"reason_object",              // reason is {"code","message"} instead of a text
+			"amount_number",              // amount is a JSON number
+			"early_not_found",            // the lookup is 404 in the first five seconds
+			"measured_numbers",           // the sandbox's numbers as measured
+		},
 	})
 	return s.Platform
 }
@@ -151,19 +142,23 @@ func gatewayError(status int, message string) kit.Response {
 	return kit.JSON(status, map[string]any{"statusCode": status, "message": message})
 }
 
-func (s *stub) token(c *kit.Call) kit.Response {
+func unauthorized(message string) kit.Response { return gatewayError(http.StatusUnauthorized, message) }
+
+func (s *stub) checkToken(c *kit.Call) kit.Response {
 	header := c.Request.Header
-	switch {
-	case len(c.Body) == 0 && header.Get("Content-Length") == "":
-		return kit.HTML(http.StatusLengthRequired, "Length Required")
-	case strings.HasPrefix(header.Get("Content-Type"), "application/x-www-form-urlencoded") && len(c.Body) > 0:
-		return kit.HTML(http.StatusOK, "Request Rejected")
-	case !s.knowsSubscription(c):
-		return gatewayError(http.StatusUnauthorized, "Access denied due to invalid subscription key.")
-	}
+	isForm := strings.HasPrefix(header.Get("Content-Type"), "application/x-www-form-urlencoded")
+	return kit.FirstOf(
+		kit.If(len(c.Body) == 0 && header.Get("Content-Length") == "",
+			kit.HTML(http.StatusLengthRequired, "Length Required")),
+		kit.If(isForm && len(c.Body) > 0, kit.HTML(http.StatusOK, "Request Rejected")),
+		kit.If(!s.knowsSubscription(c), unauthorized("Access denied due to invalid subscription key.")),
+	)
+}
+
+func (s *stub) token(c *kit.Call) kit.Response {
 	return s.Grant(c, kit.Grant{
 		Clients:   map[string]string{s.APIUser: s.APIKey},
-		BadClient: gatewayError(http.StatusUnauthorized, "Access denied due to invalid credentials."),
+		BadClient: unauthorized("Access denied due to invalid credentials."),
 		Fields:    kit.Fields{"token_type": "access_token"},
 	})
 }
@@ -174,39 +169,27 @@ func (s *stub) knowsSubscription(c *kit.Call) bool {
 }
 
 func (s *stub) authorize(c *kit.Call) kit.Response {
-	if !s.knowsSubscription(c) {
-		return gatewayError(http.StatusUnauthorized, "Access denied due to invalid subscription key.")
-	}
-	if _, valid := s.TokenOwner(c); !valid {
-		return gatewayError(http.StatusUnauthorized, "Unauthorized. Access token is missing or invalid.")
-	}
-	return kit.Response{}
+	_, valid := s.TokenOwner(c)
+	return kit.FirstOf(
+		kit.If(!s.knowsSubscription(c), unauthorized("Access denied due to invalid subscription key.")),
+		kit.If(!valid, unauthorized("Unauthorized. Access token is missing or invalid.")),
+	)
 }
 
-func (s *stub) pay(c *kit.Call) kit.Response {
-	name := c.Request.Header.Get("X-Target-Environment")
-	target, callbacks := environments[name], c.Request.Header["X-Callback-Url"]
-	amount := c.Text("amount")
-	switch {
-	case !kit.IsUUIDv4(c.Key) || c.Key == s.APIUser || len(callbacks) > 0 && callbacks[0] == "" || !valid(c):
-		return kit.Response{Status: http.StatusBadRequest}
-	case target.currency == "":
-		return s.Error("NOT_ALLOWED_TARGET_ENVIRONMENT", "")
-	case c.Text("currency") != target.currency:
-		return s.Error("INVALID_CURRENCY", "")
-	case !target.decimals && strings.Contains(amount, "."):
-		return kit.Response{Status: http.StatusBadRequest}
-	case len(callbacks) > 0 && !s.registered(callbacks[0]):
-		return s.Error("INVALID_CALLBACK_URL_HOST", "")
-	case s.Find(c.Key) != nil:
-		return s.Error("RESOURCE_ALREADY_EXIST", "")
-	case refusedNumbers[c.MSISDN] != "" && !s.Quirk("measured_numbers"):
-		return s.Error(refusedNumbers[c.MSISDN], "")
-	}
-	return s.accept(s.Add(c, &kit.Transaction{
-		Amount: amount, Currency: target.currency, CallbackURL: strings.Join(callbacks, ""), Status: "CREATED",
-		Reference: s.NewDigits(10), Details: map[string]string{"environment": name},
-	}))
+// checkPay refuses a payment that is not stored.
+func (s *stub) checkPay(c *kit.Call) kit.Response {
+	target, callbacks := environments[c.Request.Header.Get(environmentHeader)], c.Request.Header["X-Callback-Url"]
+	callback, isCents := strings.Join(callbacks, ""), strings.Contains(c.Text("amount"), ".")
+	bad := kit.Response{Status: http.StatusBadRequest}
+	return kit.FirstOf(
+		kit.If(!kit.IsUUIDv4(c.Key) || c.Key == s.APIUser || !valid(c), bad),
+		kit.If(len(callbacks) > 0 && callback == "", bad),
+		kit.If(target.currency == "", s.Error("NOT_ALLOWED_TARGET_ENVIRONMENT", "")),
+		kit.If(c.Text("currency") != target.currency, s.Error("INVALID_CURRENCY", "")),
+		kit.If(isCents && !target.decimals, bad),
+		kit.If(callback != "" && !s.registered(callback), s.Error("INVALID_CALLBACK_URL_HOST", "")),
+		kit.If(s.Find(c.Key) != nil, s.Error("RESOURCE_ALREADY_EXIST", "")),
+	)
 }
 
 func valid(c *kit.Call) bool {
@@ -220,8 +203,16 @@ func (s *stub) registered(callback string) bool {
 	return err == nil && (s.CallbackHost == "" || u.Hostname() == s.CallbackHost)
 }
 
-// accept sets the timers of a payment's life.
-func (s *stub) accept(t *kit.Transaction) kit.Response {
+// pay stores a payment and sets the timers of its life.
+func (s *stub) pay(c *kit.Call) kit.Response {
+	if code := refusedNumbers[c.MSISDN]; code != "" && !s.Quirk("measured_numbers") {
+		return s.Error(code, "")
+	}
+	t := s.Add(c, &kit.Transaction{
+		Amount: c.Text("amount"), Currency: c.Text("currency"), CallbackURL: c.Request.Header.Get("X-Callback-Url"),
+		Status: "CREATED", Reference: s.NewDigits(10),
+		Details: map[string]string{"environment": c.Request.Header.Get(environmentHeader)},
+	})
 	if s.Quirk("early_not_found") {
 		t.Details["hidden"] = "yes"
 		s.After(earlyNotFoundTime, func() { delete(t.Details, "hidden") })
@@ -250,16 +241,18 @@ func (s *stub) callback(t *kit.Transaction, result kit.Result) kit.Callback {
 	return callback
 }
 
+func (s *stub) checkStatus(c *kit.Call) kit.Response {
+	t, name := s.Find(c.Key), c.Request.Header.Get(environmentHeader)
+	found := t != nil && t.Details["hidden"] == "" && t.Details["environment"] == name
+	return kit.FirstOf(
+		kit.If(!kit.IsUUIDv4(c.Key), kit.Response{Status: http.StatusBadRequest}),
+		kit.If(environments[name].currency == "", s.Error("NOT_ALLOWED_TARGET_ENVIRONMENT", "")),
+		kit.If(!found, s.Error("RESOURCE_NOT_FOUND", "")),
+	)
+}
+
 func (s *stub) status(c *kit.Call) kit.Response {
-	t, name := s.Find(c.Key), c.Request.Header.Get("X-Target-Environment")
-	switch {
-	case !kit.IsUUIDv4(c.Key):
-		return kit.Response{Status: http.StatusBadRequest}
-	case environments[name].currency == "":
-		return s.Error("NOT_ALLOWED_TARGET_ENVIRONMENT", "")
-	case t == nil || t.Details["hidden"] != "" || t.Details["environment"] != name:
-		return s.Error("RESOURCE_NOT_FOUND", "")
-	}
+	t := s.Find(c.Key)
 	return kit.JSON(http.StatusOK, s.view(t, t.Result))
 }
 

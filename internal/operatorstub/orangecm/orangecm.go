@@ -6,40 +6,7 @@
 // callback. The token call returns the same token with its remaining life until it ends. The upstream key is the
 // payToken. A repeated orderId is a second payment.
 //
-// Orange documents no test numbers. These are the stub's own:
-//
-//	690002001  inittxnstatus 0066111, no subscriber   690002004  EXPIRED
-//	690002002  inittxnstatus 0064, unknown wallet     690002005  CANCELLED
-//	690002003  inittxnstatus 0061, unknown account
-//
-// Quirks:
-//
-//	refusals_400       60019 and 0066111 have HTTP 400 instead of 200
-//	unpaid_expired     the lookup of an unpaid payToken is EXPIRED instead of null fields
-//	word_success       SUCCESS instead of the word with two L
-//	word_successful    SUCCESSFUL, with one L
-//	word_initiated     INITIATED instead of PENDING
-//	word_canceled      CANCELED instead of CANCELLED
-//	amount_text        amount is a text in responses
-//	createtime_iso     createtime is a date and time instead of Unix seconds
-//	callback_short     the callback is {"payToken","status","message"}
-//	callback_retried   the callback is sent again after 1 and 5 minutes, until a status from 200 to 299
-//	xml_faults         the gateway's faults are XML on all calls; on the token call they always are
-//	order_id_20        an orderId above 20 characters is refused with 0070
-//
-// These choices are inferred, because no document states them:
-//
-//	order of checks                token, X-AUTH-TOKEN, JSON, channel, PIN, payToken, repeat, orderId, amount, number
-//	codes 0061 to 0070             HTTP 400, in the form of a refusal (the codes come from a simulator)
-//	a refusal by number            uses the payToken up; every other refusal leaves it unused
-//	a wrong amount                 400 with a message alone
-//	a number without 9 digits      0062; one that does not begin with 6 is 0066111
-//	an unknown payToken            400 with 0069, also in the lookup
-//	wrong X-AUTH-TOKEN             403 with the gateway's fault 900908
-//	body of 422                    a message alone
-//	a decision of FAILED           confirmtxnstatus is null
-//	push                           changes nothing
-//	bulk lookup                    not served
+// docs/operators/stubs.md lists the choices that no document states.
 //
 //nolint:misspell // Orange writes SUCCESSFULL with two L
 package orangecm
@@ -49,9 +16,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -103,7 +68,7 @@ var messages = map[string]string{
 	"0070":       "Invalid orderId",
 }
 
-// numbers are the stub's own test numbers.
+// numbers are the stub's own test numbers, because Orange documents none.
 var numbers = map[string]kit.Outcome{
 	"690002001": {Result: noSubscriber},
 	"690002002": {Result: "0064"},
@@ -139,7 +104,7 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			{Pattern: "POST /token", Name: "token", Open: true, Serve: s.token},
 			{Pattern: "POST " + base + "init", Name: "init", Serve: s.init},
 			{Pattern: "POST " + base + "pay", Name: "pay", Key: "payToken", OrderID: "orderId",
-				MSISDN: "subscriberMsisdn", Serve: s.pay},
+				MSISDN: "subscriberMsisdn", Check: s.checkPay, Serve: s.pay},
 			{Pattern: "GET " + base + "push/{token}", Name: "push", Key: "path:token", Serve: s.status},
 			{Pattern: "GET " + base + "paymentstatus/{token}", Name: "status", Key: "path:token", Serve: s.status},
 		},
@@ -152,8 +117,20 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			"429":     fault(false, http.StatusTooManyRequests, 900800, "Message throttled out"),
 			"503-xml": fault(true, http.StatusServiceUnavailable, 900807, "Service unavailable"),
 		},
-		Quirks: append(slices.Sorted(maps.Keys(otherWords)), "refusals_400", "unpaid_expired", "amount_text",
-			"createtime_iso", "callback_short", "callback_retried", "xml_faults", "order_id_20"),
+		Quirks: []string{
+			"refusals_400",     // 60019 and 0066111 have HTTP 400 instead of 200
+			"unpaid_expired",   // the lookup of an unpaid payToken is EXPIRED instead of null fields
+			"word_success",     // SUCCESS instead of the word with two L
+			"word_successful",  // SUCCESSFUL, with one L
+			"word_initiated",   // INITIATED instead of PENDING
+			"word_canceled",    // CANCELED instead of CANCELLED
+			"amount_text",      // amount is a text in responses
+			"createtime_iso",   // createtime is a date and time instead of Unix seconds
+			"callback_short",   // the callback is {"payToken","status","message"}
+			"callback_retried", // the callback is sent again after 1 and 5 minutes, until a status from 200 to 299
+			"xml_faults",       // the gateway's faults are XML on all calls; on the token call they always are
+			"order_id_20",      // an orderId above 20 characters is refused with 0070
+		},
 	})
 	return s.Platform
 }
@@ -176,7 +153,6 @@ func message(status int, text string) kit.Response {
 	return kit.JSON(status, kit.Fields{"message": text})
 }
 
-// dataResponse is a response with the data of a payment.
 func dataResponse(status int, text string, data kit.Fields) kit.Response {
 	return kit.JSON(status, kit.Fields{"message": text, "data": data})
 }
@@ -193,13 +169,12 @@ func (s *stub) token(c *kit.Call) kit.Response {
 
 func (s *stub) authorize(c *kit.Call) kit.Response {
 	xml := s.Quirk("xml_faults")
-	if _, valid := s.TokenOwner(c); !valid {
-		return fault(xml, http.StatusUnauthorized, 900901, "Invalid Credentials")
-	}
-	if c.Request.Header.Get("X-AUTH-TOKEN") != s.AuthToken() {
-		return fault(xml, http.StatusForbidden, 900908, "Resource forbidden")
-	}
-	return kit.Response{}
+	_, valid := s.TokenOwner(c)
+	return kit.FirstOf(
+		kit.If(!valid, fault(xml, http.StatusUnauthorized, 900901, "Invalid Credentials")),
+		kit.If(c.Request.Header.Get("X-AUTH-TOKEN") != s.AuthToken(),
+			fault(xml, http.StatusForbidden, 900908, "Resource forbidden")),
+	)
 }
 
 // init makes a payToken. The transaction has no status until pay.
@@ -209,27 +184,20 @@ func (s *stub) init(c *kit.Call) kit.Response {
 	return dataResponse(http.StatusOK, "Payment request successfully initiated", kit.Fields{"payToken": c.Key})
 }
 
-func (s *stub) pay(c *kit.Call) kit.Response {
+// checkPay refuses a call of pay that changes nothing.
+func (s *stub) checkPay(c *kit.Call) kit.Response {
 	t := s.Find(c.Key)
-	switch {
-	case c.Fields == nil:
-		return message(http.StatusBadRequest, "Invalid request body")
-	case c.Text("channelUserMsisdn") != s.ChannelMSISDN:
-		return refuse(c.Key, "0063")
-	case c.Text("pin") != s.PIN:
-		return refuse(c.Key, "0068")
-	case t == nil:
-		return refuse(c.Key, "0069")
-	case t.Status != "":
-		return message(http.StatusUnprocessableEntity, "payToken already used")
-	case c.OrderID == "" || s.Quirk("order_id_20") && len(c.OrderID) > 20:
-		return refuse(c.Key, "0070")
-	case !kit.IsWholeAmount(c.Text("amount")):
-		return message(http.StatusBadRequest, "Invalid amount")
-	case len(c.MSISDN) != 9 || !kit.IsDigits(c.MSISDN):
-		return refuse(c.Key, "0062")
-	}
-	return s.accept(t, c)
+	longOrder := s.Quirk("order_id_20") && len(c.OrderID) > 20
+	return kit.FirstOf(
+		kit.If(c.Fields == nil, message(http.StatusBadRequest, "Invalid request body")),
+		kit.If(c.Text("channelUserMsisdn") != s.ChannelMSISDN, refuse(c.Key, "0063")),
+		kit.If(c.Text("pin") != s.PIN, refuse(c.Key, "0068")),
+		kit.If(t == nil, refuse(c.Key, "0069")),
+		kit.If(t != nil && t.Status != "", message(http.StatusUnprocessableEntity, "payToken already used")),
+		kit.If(c.OrderID == "" || longOrder, refuse(c.Key, "0070")),
+		kit.If(!kit.IsWholeAmount(c.Text("amount")), message(http.StatusBadRequest, "Invalid amount")),
+		kit.If(len(c.MSISDN) != 9 || !kit.IsDigits(c.MSISDN), refuse(c.Key, "0062")),
+	)
 }
 
 // refuse is the response to a payment that is not stored.
@@ -239,8 +207,9 @@ func refuse(payToken, code string) kit.Response {
 		"confirmtxnmessage": nil})
 }
 
-// accept starts a payment and decides it later, or refuses it at once by its number.
-func (s *stub) accept(t *kit.Transaction, c *kit.Call) kit.Response {
+// pay starts a payment and decides it later, or refuses it at once by its number.
+func (s *stub) pay(c *kit.Call) kit.Response {
+	t := s.Find(c.Key)
 	t.Keys, t.Sent, t.Amount, t.CallbackURL = c.Keys, c.Fields, c.Text("amount"), c.Text("notifUrl")
 	t.Status, t.CreatedAt, t.Outcome = "PENDING", s.Now(), s.OutcomeFor(c.MSISDN)
 	t.Reference, t.Details["id"] = t.CreatedAt.Format("MP060102.1504.A")+s.NewDigits(5), s.NewDigits(9)
@@ -254,21 +223,21 @@ func (s *stub) accept(t *kit.Transaction, c *kit.Call) kit.Response {
 	}
 	s.Decide(t)
 	status := http.StatusBadRequest
-	if measured := code == noFunds || code == noSubscriber; measured && !s.Quirk("refusals_400") {
-		status = http.StatusOK
+	if (code == noFunds || code == noSubscriber) && !s.Quirk("refusals_400") {
+		status = http.StatusOK // as it was measured
 	}
 	return dataResponse(status, messages[code], s.view(t, t.Result))
 }
 
 // refusalCode returns the inittxnstatus of a result that pay refuses at once, or "".
 func refusalCode(result kit.Result) string {
-	switch {
-	case result == kit.NoFunds:
+	if result == kit.NoFunds {
 		return noFunds
-	case messages[string(result)] != "":
-		return string(result)
 	}
-	return ""
+	if messages[string(result)] == "" {
+		return ""
+	}
+	return string(result)
 }
 
 func (s *stub) callback(t *kit.Transaction, result kit.Result) kit.Callback {
@@ -295,39 +264,12 @@ func (s *stub) status(c *kit.Call) kit.Response {
 // view is the data of a payment with this result. Before pay, all fields but payToken are null.
 func (s *stub) view(t *kit.Transaction, result kit.Result) kit.Fields {
 	data := kit.Fields{
-		"id": nil, "createtime": nil, "subscriberMsisdn": nil, "amount": nil, "payToken": t.Key, "txnid": nil,
-		"txnmode": nil, "inittxnmessage": nil, "inittxnstatus": nil, "confirmtxnstatus": nil,
-		"confirmtxnmessage": nil, "status": nil, "notifUrl": nil, "description": nil, "channelUserMsisdn": nil,
-	}
-	if t.Status == "" {
-		if s.Quirk("unpaid_expired") {
-			data["status"] = "EXPIRED"
-		}
-		return data
-	}
-	maps.Copy(data, kit.Fields{
-		"id": json.Number(t.Details["id"]), "createtime": fmt.Sprint(t.CreatedAt.Unix()),
+		"id": json.Number(t.Details["id"]), "createtime": fmt.Sprint(t.CreatedAt.Unix()), "payToken": t.Key,
 		"subscriberMsisdn": t.MSISDN, "amount": json.Number(t.Amount), "txnid": t.Reference, "txnmode": t.OrderID,
 		"inittxnmessage": "The payer must confirm the payment with his PIN", "inittxnstatus": "200",
-		"notifUrl": t.CallbackURL, "description": t.Sent.Text("description"),
-		"channelUserMsisdn": s.ChannelMSISDN, "status": cmp.Or(statusWords[result], "FAILED"),
-	})
-	if code := refusalCode(result); code != "" {
-		data["txnid"], data["inittxnstatus"], data["inittxnmessage"] = nil, code, messages[code]
-	}
-	if result == kit.Paid {
-		data["confirmtxnstatus"], data["confirmtxnmessage"] = "200", "Payment successful"
-	}
-	s.applyForms(t, data)
-	return data
-}
-
-// applyForms changes the data of a payment to the other forms that the quirks select.
-func (s *stub) applyForms(t *kit.Transaction, data kit.Fields) {
-	for quirk, words := range otherWords {
-		if s.Quirk(quirk) && data["status"] == words[0] {
-			data["status"] = words[1]
-		}
+		"confirmtxnstatus": nil, "confirmtxnmessage": nil, "notifUrl": t.CallbackURL,
+		"description": t.Sent.Text("description"), "channelUserMsisdn": s.ChannelMSISDN,
+		"status": cmp.Or(statusWords[result], "FAILED"),
 	}
 	if s.Quirk("amount_text") {
 		data["amount"] = t.Amount
@@ -335,4 +277,25 @@ func (s *stub) applyForms(t *kit.Transaction, data kit.Fields) {
 	if s.Quirk("createtime_iso") {
 		data["createtime"] = t.CreatedAt.Format(time.RFC3339)
 	}
+	if code := refusalCode(result); code != "" {
+		data["txnid"], data["inittxnstatus"], data["inittxnmessage"] = nil, code, messages[code]
+	}
+	if result == kit.Paid {
+		data["confirmtxnstatus"], data["confirmtxnmessage"] = "200", "Payment successful"
+	}
+	if t.Status == "" {
+		for name := range data {
+			data[name] = nil
+		}
+		data["payToken"] = t.Key
+	}
+	if t.Status == "" && s.Quirk("unpaid_expired") {
+		data["status"] = "EXPIRED"
+	}
+	for quirk, words := range otherWords {
+		if s.Quirk(quirk) && data["status"] == words[0] {
+			data["status"] = words[1]
+		}
+	}
+	return data
 }

@@ -11,33 +11,9 @@
 // 153 septets; a text outside GSM-7 has parts of 70 or 67 UTF-16 units. Above 5 sends a second an account gets 429.
 //
 // The numbers of package operatorstub mean: 1001 is DeliveryImpossible and never sent, 1002 is POL0001, and 1003 is
-// sent and has no receipts. 1006 has each receipt three times. 1007 has DeliveryImpossible after the others. Orange
-// documents no test numbers. The stub's own are +2250700002001, DeliveryUncertain, and +2250700002002, MessageWaiting.
+// sent and has no receipts. 1006 has each receipt three times. 1007 has DeliveryImpossible after the others.
 //
-// Quirks:
-//
-//	receipts_reordered      the receipts come in reverse order
-//	receipts_twice          each receipt comes twice
-//	receipts_lost           no receipt comes
-//	receipts_network_only   DeliveredToNetwork is the last receipt
-//	bundle_empty            every send is refused with POL0001
-//	off_net_lost            an SMS to another country uses units, but is not sent and has no receipt
-//	sender_name_replaced    a name that is not approved is left out of the SMS instead of refused
-//	no_resource_url         the response to a send lacks resourceURL
-//	expires_in_number       expires_in is a number instead of a text
-//
-// These choices are inferred, because no document states them:
-//
-//	order of checks         token, rate, body, sender, recipient, text, sender name, units
-//	429                     the gateway's form with code 53; a refused send counts too
-//	wrong token             401 with code 42; 41 without a token and for wrong credentials
-//	name not approved       403 with POL1009; 400 with SVC0002 above 11 characters
-//	an array of recipients  400 with SVC0002, also for one recipient
-//	other senderAddress     400 with SVC0002; an unknown sender in the path is 404 with code 60
-//	too few units           POL0001, nothing is sent
-//	text                    at most 1024 characters
-//	fields of the balance   client code
-//	subscriptions           not served: the address of receipts is a setting of the account
+// docs/operators/stubs.md lists the choices that no document states.
 package orangesms
 
 import (
@@ -50,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	kit "mobilegateway/internal/operatorstub"
@@ -84,8 +61,7 @@ type Credentials struct {
 // DefaultCredentials are for the local run, with 10,000 units and the sender name "Stub" in each of the six countries.
 func DefaultCredentials() Credentials {
 	c := Credentials{ClientID: "stub-orangesms-id", ClientSecret: "stub-orangesms-secret"}
-	codes := []string{"CIV 225", "SEN 221", "CMR 237", "BFA 226", "COD 243", "TUN 216"}
-	for _, code := range codes {
+	for _, code := range []string{"CIV 225", "SEN 221", "CMR 237", "BFA 226", "COD 243", "TUN 216"} {
 		country, prefix, _ := strings.Cut(code, " ")
 		c.Senders = append(c.Senders, Sender{Address: "tel:+" + prefix + "0000", Country: country,
 			Prefix: "+" + prefix, Units: 10_000, Names: []string{"Stub"}})
@@ -93,7 +69,7 @@ func DefaultCredentials() Credentials {
 	return c
 }
 
-// numbers are the stub's own test numbers.
+// numbers are the stub's own test numbers, because Orange documents none.
 var numbers = map[string]kit.Outcome{
 	"+2250700002001": {Result: "DeliveryUncertain"},
 	"+2250700002002": {Result: "MessageWaiting"},
@@ -134,12 +110,21 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		Operations: []kit.Operation{
 			{Pattern: "POST /oauth/v3/token", Name: "token", Open: true, Serve: s.token},
 			{Pattern: "POST /smsmessaging/v1/outbound/{sender}/requests", Name: "send", Identify: identify,
-				Serve: s.send},
+				Check: s.checkSend, Serve: s.send},
 			{Pattern: "GET /sms/admin/v1/contracts", Name: "contracts", Serve: s.contracts},
 		},
 		Faults: map[string]kit.Response{"503-html": kit.HTML(http.StatusServiceUnavailable, "Service Unavailable")},
-		Quirks: []string{"receipts_reordered", "receipts_twice", "receipts_lost", "receipts_network_only",
-			"bundle_empty", "off_net_lost", "sender_name_replaced", "no_resource_url", "expires_in_number"},
+		Quirks: []string{
+			"receipts_reordered",    // the receipts come in reverse order
+			"receipts_twice",        // each receipt comes twice
+			"receipts_lost",         // no receipt comes
+			"receipts_network_only", // DeliveredToNetwork is the last receipt
+			"bundle_empty",          // every send is refused with POL0001
+			"off_net_lost",          // an SMS to another country uses units, but is not sent and has no receipt
+			"sender_name_replaced",  // a name that is not approved is left out of the SMS instead of refused
+			"no_resource_url",       // the response to a send lacks resourceURL
+			"expires_in_number",     // expires_in is a number instead of a text
+		},
 	})
 	return s.Platform
 }
@@ -163,29 +148,23 @@ func (s *stub) token(c *kit.Call) kit.Response {
 }
 
 func (s *stub) authorize(c *kit.Call) kit.Response {
-	if c.Request.Header.Get("Authorization") == "" {
-		return s.Error("41", "")
-	}
-	if _, valid := s.TokenOwner(c); !valid {
-		return s.Error("42", "")
-	}
-	return kit.Response{}
-}
-
-type text struct {
-	Message string `json:"message"`
-}
-
-type message struct {
-	Address       any    `json:"address"` // a text in a request, an array in a response
-	SenderAddress string `json:"senderAddress"`
-	SenderName    string `json:"senderName,omitempty"`
-	Text          text   `json:"outboundSMSTextMessage"`
-	ResourceURL   string `json:"resourceURL,omitempty"`
+	_, valid := s.TokenOwner(c)
+	return kit.FirstOf(
+		kit.If(c.Request.Header.Get("Authorization") == "", s.Error("41", "")),
+		kit.If(!valid, s.Error("42", "")),
+	)
 }
 
 type envelope struct {
-	Request message `json:"outboundSMSMessageRequest"`
+	Request struct {
+		Address       any    `json:"address"` // a text in a request, an array in a response
+		SenderAddress string `json:"senderAddress"`
+		SenderName    string `json:"senderName,omitempty"`
+		Text          struct {
+			Message string `json:"message"`
+		} `json:"outboundSMSTextMessage"`
+		ResourceURL string `json:"resourceURL,omitempty"`
+	} `json:"outboundSMSMessageRequest"`
 }
 
 // identify makes the digest of a send, because the protocol has no key. The number has its plus sign.
@@ -199,29 +178,14 @@ func identify(c *kit.Call) {
 	}
 }
 
-func (s *stub) send(c *kit.Call) kit.Response {
-	if s.exceedsRate() {
-		return s.Error("53", "")
+// sender returns the contract of the sender in the path. An unknown one has no address.
+func (s *stub) sender(c *kit.Call) Sender {
+	for _, sender := range s.Senders {
+		if sender.Address == c.Request.PathValue("sender") {
+			return sender
+		}
 	}
-	var e envelope
-	if json.Unmarshal(c.Body, &e) != nil {
-		return s.Error("SVC0002", "body")
-	}
-	address := c.Request.PathValue("sender")
-	i := slices.IndexFunc(s.Senders, func(sender Sender) bool { return sender.Address == address })
-	if i < 0 {
-		return s.Error("60", "")
-	}
-	m, sender := e.Request, s.Senders[i]
-	approved := m.SenderName == "" || slices.Contains(sender.Names, m.SenderName)
-	if name, variable := s.refusal(c, m, sender, approved); name != "" {
-		return s.Error(name, variable)
-	}
-	if !approved {
-		m.SenderName = "" // the platform replaces it
-	}
-	s.used[sender.Address] += unitsOf(m.Text.Message)
-	return s.accept(c, m, sender)
+	return Sender{}
 }
 
 // exceedsRate counts a send and reports whether it is above the rate of the account.
@@ -231,41 +195,46 @@ func (s *stub) exceedsRate() bool {
 	return len(s.sends) > ratePerSecond
 }
 
-// refusal returns the error of a send and its variable, or "".
-func (s *stub) refusal(c *kit.Call, m message, sender Sender, approved bool) (name, variable string) {
+// checkSend refuses a send that uses no units.
+func (s *stub) checkSend(c *kit.Call) kit.Response {
+	var e envelope
+	malformed := json.Unmarshal(c.Body, &e) != nil
+	m, sender := e.Request, s.sender(c)
 	_, isText := m.Address.(string)
-	left := sender.Units - s.used[sender.Address]
-	switch {
-	case m.SenderAddress != sender.Address:
-		return "SVC0002", "senderAddress"
-	case m.Address != nil && !isText:
-		return "SVC0002", "address"
-	case c.MSISDN == "":
-		return "SVC0004", "address"
-	case m.Text.Message == "":
-		return "SVC0002", "message"
-	case utf8.RuneCountInString(m.Text.Message) > maxText:
-		return "SVC0280", fmt.Sprint(maxText)
-	case utf8.RuneCountInString(m.SenderName) > maxName:
-		return "SVC0002", "senderName"
-	case !approved && !s.Quirk("sender_name_replaced"):
-		return "POL1009", "senderName"
-	case s.Quirk("bundle_empty") || unitsOf(m.Text.Message) > left || s.OutcomeFor(c.MSISDN).Result == kit.NoFunds:
-		return "POL0001", "no units"
-	}
-	return "", ""
+	noUnits := s.Quirk("bundle_empty") || unitsOf(m.Text.Message) > sender.Units-s.used[sender.Address]
+	return kit.FirstOf(
+		kit.If(s.exceedsRate(), s.Error("53", "")),
+		kit.If(malformed, s.Error("SVC0002", "body")),
+		kit.If(sender.Address == "", s.Error("60", "")),
+		kit.If(m.SenderAddress != sender.Address, s.Error("SVC0002", "senderAddress")),
+		kit.If(m.Address != nil && !isText, s.Error("SVC0002", "address")),
+		kit.If(c.MSISDN == "", s.Error("SVC0004", "address")),
+		kit.If(m.Text.Message == "", s.Error("SVC0002", "message")),
+		kit.If(utf8.RuneCountInString(m.Text.Message) > maxText, s.Error("SVC0280", fmt.Sprint(maxText))),
+		kit.If(utf8.RuneCountInString(m.SenderName) > maxName, s.Error("SVC0002", "senderName")),
+		kit.If(!sender.approves(m.SenderName) && !s.Quirk("sender_name_replaced"), s.Error("POL1009", "senderName")),
+		kit.If(noUnits || s.OutcomeFor(c.MSISDN).Result == kit.NoFunds, s.Error("POL0001", "no units")),
+	)
 }
 
-// accept sends an SMS and its receipts. The units have been taken.
-func (s *stub) accept(c *kit.Call, m message, sender Sender) kit.Response {
-	id := s.newUUID()
-	c.Key = id
+func (s Sender) approves(name string) bool { return name == "" || slices.Contains(s.Names, name) }
+
+// send uses units, and sends an SMS and its receipts.
+func (s *stub) send(c *kit.Call) kit.Response {
+	var e envelope
+	_ = json.Unmarshal(c.Body, &e) // checked
+	m, sender := &e.Request, s.sender(c)
+	s.used[sender.Address] += unitsOf(m.Text.Message)
+	c.Key = s.newUUID()
 	t := s.Add(c, &kit.Transaction{CallbackURL: s.ReceiptURL})
 	m.Address = []any{m.Address}
-	if m.ResourceURL = resourceBase + sender.Address + "/requests/" + id; s.Quirk("no_resource_url") {
-		m.ResourceURL = ""
+	if !sender.approves(m.SenderName) {
+		m.SenderName = "" // the platform replaces it
 	}
-	response := kit.JSON(http.StatusCreated, envelope{m})
+	if !s.Quirk("no_resource_url") {
+		m.ResourceURL = resourceBase + sender.Address + "/requests/" + c.Key
+	}
+	response := kit.JSON(http.StatusCreated, e)
 	if s.Quirk("off_net_lost") && !strings.HasPrefix(t.MSISDN, sender.Prefix) {
 		return response
 	}
@@ -302,4 +271,66 @@ func (s *stub) contracts(c *kit.Call) kit.Response {
 		}
 	}
 	return kit.JSON(http.StatusOK, list)
+}
+
+// receipts returns the receipts of an SMS in the order in which they are sent.
+func (s *stub) receipts(t *kit.Transaction) []kit.Callback {
+	var receipts []kit.Callback
+	for _, result := range t.Outcome.Results() {
+		for _, word := range deliveryStatuses[result] {
+			if word == "DeliveredToTerminal" && s.Quirk("receipts_network_only") {
+				continue
+			}
+			receipt := t.Post(map[string]any{"deliveryInfoNotification": map[string]any{"callbackData": t.Key,
+				"deliveryInfo": map[string]string{"address": "tel:" + t.MSISDN, "deliveryStatus": word}}})
+			if receipts = append(receipts, receipt); s.Quirk("receipts_twice") {
+				receipts = append(receipts, receipt)
+			}
+		}
+	}
+	if s.Quirk("receipts_reordered") {
+		slices.Reverse(receipts)
+	}
+	if s.Quirk("receipts_lost") {
+		return nil
+	}
+	return receipts
+}
+
+// deliveryStatuses are the words of the receipts of a result, in order.
+var deliveryStatuses = map[kit.Result][]string{
+	kit.Paid:            {"DeliveredToNetwork", "DeliveredToTerminal"},
+	kit.Refused:         {"DeliveryImpossible"},
+	"DeliveryUncertain": {"DeliveryUncertain"},
+	"MessageWaiting":    {"MessageWaiting"},
+}
+
+// The alphabet of GSM-7 (3GPP TS 23.038). A character of gsmExtension takes two septets.
+const (
+	gsmBasic = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?" +
+		"¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
+	gsmExtension = "^{}\\[~]|€\f"
+)
+
+// unitsOf returns the units of the bundle that a text uses: one for each part, of septets or of UTF-16 units.
+func unitsOf(text string) int {
+	septets := 0
+	for _, c := range text {
+		switch {
+		case strings.ContainsRune(gsmBasic, c):
+			septets++
+		case strings.ContainsRune(gsmExtension, c):
+			septets += 2
+		default:
+			return parts(len(utf16.Encode([]rune(text))), 70, 67)
+		}
+	}
+	return parts(septets, 160, 153)
+}
+
+func parts(length, single, part int) int {
+	if length <= single {
+		return 1
+	}
+	return (length + part - 1) / part
 }

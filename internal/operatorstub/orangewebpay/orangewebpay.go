@@ -15,25 +15,7 @@
 //
 // Faults of scripts are HTTP statuses, or codes: "42" is 401 with code 42. incomplete is 201 without a pay_token.
 //
-// Quirks:
-//
-//	nested_error      errors are {"error":{"code","message","description"}}
-//	no_notification   no notification is sent
-//	failure_word      the notification says FAILURE instead of FAILED
-//	notify_expired    a confirmation after the page's life is notified as EXPIRED
-//	same_debit_failed a second payment of one number and amount within 10 minutes is FAILED
-//	page_3s           a new page lives for 3 seconds
-//
-// These choices are inferred, or recalled by others, because no document states them:
-//
-//	1204                         HTTP 400
-//	wrong amount or pay_token    400 code 22 on the lookup
-//	wrong merchant_key           400 code 22
-//	required fields              all of the document's example
-//	token of another country     404 code 60; an unknown token is 401 code 41, an expired or revoked one code 42
-//	wrong client or grant_type   401 code 41, 400 code 22
-//	wrong Content-Type           415 as a page
-//	cancel on the page           the page is closed; the status stays INITIATED until EXPIRED
+// docs/operators/stubs.md lists the choices that no document states.
 package orangewebpay
 
 import (
@@ -73,8 +55,8 @@ var currencies = map[string]string{"ci": "XOF", "bf": "XOF", "sn": "XOF", "cm": 
 // DefaultCredentials are for the local run, which sets PageURL and LocalURLs.
 func DefaultCredentials() Credentials {
 	c := Credentials{Accounts: map[string]Account{}}
-	for segment := range currencies {
-		c.Accounts[segment] = Account{"stub-" + segment, "stub-" + segment + "-secret", "stub-" + segment + "-key"}
+	for name := range currencies {
+		c.Accounts[name] = Account{"stub-" + name, "stub-" + name + "-secret", "stub-" + name + "-key"}
 	}
 	return c
 }
@@ -108,8 +90,10 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		ErrorForm: s.errorForm, Callback: s.notification, End: s.end,
 		Operations: []kit.Operation{
 			{Pattern: "POST /oauth/{version}/token", Name: "token", Open: true, Serve: s.token},
-			{Pattern: base + "webpayment", Name: "webpayment", Key: "order_id", Serve: s.create},
-			{Pattern: base + "transactionstatus", Name: "transactionstatus", Key: "order_id", Serve: s.status},
+			{Pattern: base + "webpayment", Name: "webpayment", Key: "order_id", Check: s.checkCreate,
+				Serve: s.create},
+			{Pattern: base + "transactionstatus", Name: "transactionstatus", Key: "order_id", Check: s.checkStatus,
+				Serve: s.status},
 		},
 		Faults: map[string]kit.Response{
 			"405":        kit.HTML(http.StatusMethodNotAllowed, "Method Not Allowed"),
@@ -117,10 +101,22 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			"incomplete": kit.JSON(http.StatusCreated, map[string]any{"status": http.StatusCreated, "message": "OK"}),
 		},
 		Hosted: &kit.Hosted{
-			Path: "/payment/pay_token/{id}", Life: pageLife, Short: "page_3s", Open: "INITIATED", Expired: "EXPIRED",
-			Page: page, Cancel: cancel, Confirm: s.confirm, Late: s.confirmLate,
+			Path: "/payment/pay_token/{id}", Life: pageLife, Short: "page_3s", Open: "INITIATED", Expired: expired,
+			Page: func(t *kit.Transaction) kit.Page {
+				return kit.Page{Title: "Orange Money: pay " + t.Sent.Text("reference"), OrderID: t.Key, Code: true}
+			},
+			Cancel: func(t *kit.Transaction, _ *kit.Call) kit.Response {
+				return kit.Redirect(t.Sent.Text("cancel_url"))
+			},
+			Confirm: s.confirm, Late: s.notifyExpired,
 		},
-		Quirks: []string{"nested_error", "no_notification", "failure_word", "notify_expired", "same_debit_failed"},
+		Quirks: []string{
+			"nested_error",      // errors are {"error":{"code","message","description"}}
+			"no_notification",   // no notification is sent
+			"failure_word",      // the notification says FAILURE instead of FAILED
+			"notify_expired",    // a confirmation after the page's life is notified as EXPIRED
+			"same_debit_failed", // a second payment of one number and amount within 10 minutes is FAILED
+		},
 	})
 	return s.Platform
 }
@@ -147,21 +143,19 @@ func (s *stub) token(c *kit.Call) kit.Response {
 
 func (s *stub) authorize(c *kit.Call) kit.Response {
 	owner, valid := s.TokenOwner(c)
-	account, known := s.Accounts[c.Request.PathValue("segment")]
-	switch {
-	case owner == "":
-		return s.Error("41", "")
-	case !valid:
-		return s.Error("42", "")
-	case !known || owner != account.ClientID:
-		return s.Error("60", "")
-	case !strings.HasPrefix(c.Request.Header.Get("Content-Type"), "application/json"):
-		return kit.HTML(http.StatusUnsupportedMediaType, "Unsupported Media Type")
-	case c.Fields == nil:
-		return s.Error("22", "")
-	}
-	return kit.Response{}
+	contentType := c.Request.Header.Get("Content-Type")
+	return kit.FirstOf(
+		kit.If(owner == "", s.Error("41", "")),
+		kit.If(!valid, s.Error("42", "")),
+		kit.If(owner != s.Accounts[segment(c)].ClientID, s.Error("60", "")),
+		kit.If(!strings.HasPrefix(contentType, "application/json"),
+			kit.HTML(http.StatusUnsupportedMediaType, "Unsupported Media Type")),
+		kit.If(c.Fields == nil, s.Error("22", "")),
+	)
 }
+
+// segment returns the country in the path of a call.
+func segment(c *kit.Call) string { return c.Request.PathValue("segment") }
 
 // limits are the required texts of a payment and their longest lengths in characters.
 var limits = []struct {
@@ -172,21 +166,20 @@ var limits = []struct {
 	{"notif_url", 120}, {"lang", 2}, {"reference", 30},
 }
 
-// missing returns the description of the first field that is absent or empty, in the words of a Go validator, or "".
-func missing(object string, fields kit.Fields, names ...string) string {
+// missing refuses the first field that is absent or empty, in the words of a Go validator.
+func (s *stub) missing(object string, fields kit.Fields, names ...string) kit.Response {
 	for _, name := range names {
 		if fields[name] != nil && fields[name] != "" {
 			continue
 		}
-		words := strings.Split(name, "_")
-		for i, w := range words {
-			words[i] = strings.ToUpper(w[:1]) + w[1:]
+		field := ""
+		for word := range strings.SplitSeq(name, "_") {
+			field += strings.ToUpper(word[:1]) + word[1:]
 		}
-		field := strings.Join(words, "")
-		return fmt.Sprintf("Key: '%s.%s' Error:Field validation for '%s' failed on the 'required' tag", object, field,
-			field)
+		return s.Error("23", fmt.Sprintf("Key: '%s.%s' Error:Field validation for '%s' failed on the 'required' tag",
+			object, field, field))
 	}
-	return ""
+	return kit.Response{}
 }
 
 // amountOf returns a whole positive amount, or "".
@@ -198,26 +191,27 @@ func amountOf(fields kit.Fields) string {
 	return ""
 }
 
-// invalid returns the name of the first field that is wrong, or "".
-func (s *stub) invalid(segment string, fields kit.Fields) string {
+// checkCreate refuses a payment: first a missing field, then a wrong one, then a repeat.
+func (s *stub) checkCreate(c *kit.Call) kit.Response {
+	names, wrong := []string{"amount"}, kit.Response{}
 	for _, limit := range limits {
-		text, ok := fields[limit.name].(string)
-		isURL := strings.HasSuffix(limit.name, "_url")
-		if !ok || len([]rune(text)) > limit.max || isURL && !s.reachable(text) {
-			return limit.name
-		}
+		names = append(names, limit.name)
+		text, ok := c.Fields[limit.name].(string)
+		unreachable := strings.HasSuffix(limit.name, "_url") && !s.reachable(text)
+		wrong = kit.FirstOf(wrong,
+			kit.If(!ok || len([]rune(text)) > limit.max || unreachable, s.Error("22", limit.name)))
 	}
-	switch {
-	case amountOf(fields) == "":
-		return "amount"
-	case fields["currency"] != currencies[segment]:
-		return "currency"
-	case fields["lang"] != "fr" && fields["lang"] != "en":
-		return "lang"
-	case fields["merchant_key"] != s.Accounts[segment].MerchantKey:
-		return "merchant_key"
-	}
-	return ""
+	lang := c.Text("lang")
+	repeated := s.First(func(t *kit.Transaction) bool { return t.Key == c.Key && t.Details["segment"] == segment(c) })
+	return kit.FirstOf(
+		s.missing("WebPayment", c.Fields, names...),
+		wrong,
+		kit.If(amountOf(c.Fields) == "", s.Error("22", "amount")),
+		kit.If(c.Text("currency") != currencies[segment(c)], s.Error("22", "currency")),
+		kit.If(lang != "fr" && lang != "en", s.Error("22", "lang")),
+		kit.If(c.Text("merchant_key") != s.Accounts[segment(c)].MerchantKey, s.Error("22", "merchant_key")),
+		kit.If(repeated != nil, s.Error("1204", "")),
+	)
 }
 
 // reachable reports whether an address is one that Orange accepts.
@@ -231,24 +225,10 @@ func (s *stub) reachable(address string) bool {
 }
 
 func (s *stub) create(c *kit.Call) kit.Response {
-	names := []string{"amount"}
-	for _, limit := range limits {
-		names = append(names, limit.name)
-	}
-	segment := c.Request.PathValue("segment")
-	if description := missing("WebPayment", c.Fields, names...); description != "" {
-		return s.Error("23", description)
-	}
-	if name := s.invalid(segment, c.Fields); name != "" {
-		return s.Error("22", name)
-	}
-	if s.First(func(t *kit.Transaction) bool { return t.Key == c.Key && t.Details["segment"] == segment }) != nil {
-		return s.Error("1204", "")
-	}
 	t := s.Add(c, &kit.Transaction{
 		Amount: amountOf(c.Fields), Currency: c.Text("currency"), CallbackURL: c.Text("notif_url"),
 		Status: "INITIATED", PageID: "v1" + s.NewID(24),
-		Details: map[string]string{"segment": segment, "notif_token": s.NewID(16)},
+		Details: map[string]string{"segment": segment(c), "notif_token": s.NewID(16)},
 	})
 	return kit.JSON(http.StatusCreated, map[string]any{
 		"status": http.StatusCreated, "message": "OK", "pay_token": t.PageID,
@@ -258,25 +238,15 @@ func (s *stub) create(c *kit.Call) kit.Response {
 
 // status is the lookup. It needs the order_id, the amount and the pay_token of one payment.
 func (s *stub) status(c *kit.Call) kit.Response {
-	description := missing("GetTransactionStatusInfo", c.Fields, "order_id", "amount", "pay_token")
-	if description != "" {
-		return s.Error("23", description)
-	}
 	t := s.FindPage(c.Text("pay_token"))
-	if t == nil || t.Key != c.Key || t.Amount != amountOf(c.Fields) ||
-		t.Details["segment"] != c.Request.PathValue("segment") {
+	if t == nil || t.Key != c.Key || t.Amount != amountOf(c.Fields) || t.Details["segment"] != segment(c) {
 		return s.Error("22", "")
 	}
 	return kit.JSON(http.StatusCreated, map[string]string{"status": t.Status, "order_id": t.Key, "txnid": t.Reference})
 }
 
-func page(t *kit.Transaction) kit.Page {
-	return kit.Page{Title: "Orange Money: pay " + t.Sent.Text("reference"), Amount: t.Amount, Currency: t.Currency,
-		OrderID: t.Key, Code: true}
-}
-
-func cancel(t *kit.Transaction, _ *kit.Call) kit.Response {
-	return kit.Redirect(t.Sent.Text("cancel_url"))
+func (s *stub) checkStatus(c *kit.Call) kit.Response {
+	return s.missing("GetTransactionStatusInfo", c.Fields, "order_id", "amount", "pay_token")
 }
 
 func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {
@@ -290,13 +260,6 @@ func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {
 	return s.DecideAfter(decisionDelay, t, kit.Redirect(t.Sent.Text("return_url")))
 }
 
-// confirmLate notifies a confirmation after the page's life.
-func (s *stub) confirmLate(t *kit.Transaction) {
-	if t.Status == "EXPIRED" && s.Quirk("notify_expired") {
-		s.SendAfter(0, t, []kit.Callback{s.notify(t, t.Status)})
-	}
-}
-
 // repeatsDebit reports whether the payer has paid the same amount a short time ago.
 func (s *stub) repeatsDebit(t *kit.Transaction) bool {
 	return s.First(func(other *kit.Transaction) bool {
@@ -305,34 +268,39 @@ func (s *stub) repeatsDebit(t *kit.Transaction) bool {
 	}) != nil
 }
 
-func word(result kit.Result) string {
-	if result == kit.Paid {
-		return "SUCCESS"
-	}
-	return "FAILED"
+// expired is the status of a payment that was not confirmed in time.
+const expired = "EXPIRED"
+
+// words are the statuses of the results.
+var words = map[kit.Result]string{
+	kit.Paid: "SUCCESS", kit.Refused: "FAILED", kit.NoFunds: "FAILED", expired: expired,
 }
 
 // end sets the words of a confirmed payment, unless its outcome is undecided.
 func (s *stub) end(t *kit.Transaction) {
 	if t.Outcome.Result != kit.Undecided {
-		t.Status = word(t.Outcome.Result)
+		t.Status = words[t.Outcome.Result]
 		t.Reference = "MP" + s.Now().Format("060102.1504") + ".A" + s.NewDigits(5)
 	}
 }
 
+// notification has no order_id: its notif_token is the only proof.
 func (s *stub) notification(t *kit.Transaction, result kit.Result) kit.Callback {
-	if result != kit.Paid && s.Quirk("failure_word") {
-		return s.notify(t, "FAILURE")
+	status := words[result]
+	if status == "FAILED" && s.Quirk("failure_word") {
+		status = "FAILURE"
 	}
-	return s.notify(t, word(result))
-}
-
-// notify makes a notification. It has no order_id: its notif_token is the only proof.
-func (s *stub) notify(t *kit.Transaction, status string) kit.Callback {
 	u, err := url.Parse(t.CallbackURL)
 	plainIP := err == nil && u.Scheme == "http" && net.ParseIP(u.Hostname()) != nil
 	if s.Quirk("no_notification") || plainIP && !s.LocalURLs {
 		return kit.Callback{}
 	}
 	return t.Post(map[string]string{"status": status, "notif_token": t.Details["notif_token"], "txnid": t.Reference})
+}
+
+// notifyExpired notifies a confirmation after the page's life.
+func (s *stub) notifyExpired(t *kit.Transaction) {
+	if t.Status == expired && s.Quirk("notify_expired") {
+		s.SendAfter(0, t, []kit.Callback{s.notification(t, expired)})
+	}
 }

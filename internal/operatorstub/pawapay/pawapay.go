@@ -4,27 +4,7 @@
 // A deposit is ACCEPTED, one second later PROCESSING, and after two seconds COMPLETED or FAILED. The callback goes to
 // the one address of the account. It is sent again until it gets a status from 200 to 299.
 //
-// Quirks:
-//
-//	amount_decimals     amounts come back with two decimals, as in "500.00"
-//	in_reconciliation   a deposit is IN_RECONCILIATION for 30 seconds before its final status
-//
-// pawaPay documents the request, the statuses, the failure codes with their HTTP statuses, and DUPLICATE_IGNORED. These
-// choices are inferred, or come from client code:
-//
-//	lookup                             {"status":"FOUND","data"} or {"status":"NOT_FOUND"} (client code)
-//	body of a callback                 the deposit, as in data; documented for other operations
-//	body of 400, 401 and 403           depositId, status REJECTED, failureReason (client code)
-//	metadata in the lookup             one object with all fields (client code)
-//	order of checks                    token, body, depositId, repeat, provider, currency, amount, number
-//	a repeat with another body         DUPLICATE_IGNORED, nothing is compared
-//	a rejected deposit                 is not stored: the lookup is NOT_FOUND, and the depositId is free again
-//	decimals                           XOF and XAF have none, CDF and USD have two
-//	retries of callbacks               after 1, 4 and 10 minutes (documented as about 15 minutes in client notes)
-//	signatures of callbacks            none: they are an option of the account
-//	ORANGE_BFA                         needs preAuthorisationCode; any text is right
-//	503 and 429                        without a JSON body
-//	test numbers beyond Burkina Faso   Cameroon's, from client code
+// docs/operators/stubs.md lists the choices that no document states.
 package pawapay
 
 import (
@@ -82,9 +62,7 @@ var providers = map[string]provider{
 var withoutDecimals = map[string]bool{"XOF": true, "XAF": true}
 
 // failureCodes are the codes of the failures that all stubs know.
-var failureCodes = map[kit.Result]string{
-	kit.Refused: "PAYMENT_NOT_APPROVED", kit.NoFunds: "INSUFFICIENT_BALANCE",
-}
+var failureCodes = map[kit.Result]string{kit.Refused: "PAYMENT_NOT_APPROVED", kit.NoFunds: "INSUFFICIENT_BALANCE"}
 
 // numbers are pawaPay's test numbers. A stuck deposit stays PROCESSING.
 var numbers = map[string]kit.Outcome{
@@ -112,11 +90,14 @@ type stub struct {
 func New(config kit.Config, credentials Credentials) *kit.Platform {
 	s := &stub{Credentials: credentials}
 	s.Platform = kit.New(config, kit.Spec{
-		Operator: "pawapay", Numbers: numbers, Quirks: []string{"amount_decimals", "in_reconciliation"},
-		Authorize: s.authorize, Callback: s.callback,
+		Operator: "pawapay", Numbers: numbers, Authorize: s.authorize, Callback: s.callback,
+		Quirks: []string{
+			"amount_decimals",   // amounts come back with two decimals, as in "500.00"
+			"in_reconciliation", // a deposit is IN_RECONCILIATION for 30 seconds before its final status
+		},
 		Operations: []kit.Operation{
 			{Pattern: "POST /v2/deposits", Name: "deposit", Key: "depositId", OrderID: "clientReferenceId",
-				MSISDN: "payer.accountDetails.phoneNumber", Serve: s.deposit},
+				MSISDN: "payer.accountDetails.phoneNumber", Check: s.checkDeposit, Serve: s.deposit},
 			{Pattern: "GET /v2/deposits/{id}", Name: "status", Key: "path:id", Serve: s.status},
 		},
 		Errors: slices.Concat(
@@ -145,70 +126,49 @@ func failure(code string) map[string]string {
 }
 
 func (s *stub) authorize(c *kit.Call) kit.Response {
-	switch c.Request.Header.Get("Authorization") {
-	case "Bearer " + s.APIToken:
-		return kit.Response{}
-	case "":
-		return s.Error("NO_AUTHENTICATION", c.Text("depositId"))
-	}
-	return s.Error("AUTHENTICATION_ERROR", c.Text("depositId"))
+	authorization := c.Request.Header.Get("Authorization")
+	return kit.FirstOf(
+		kit.If(authorization == "", s.Error("NO_AUTHENTICATION", c.Text("depositId"))),
+		kit.If(authorization != "Bearer "+s.APIToken, s.Error("AUTHENTICATION_ERROR", c.Text("depositId"))),
+	)
 }
 
-func (s *stub) deposit(c *kit.Call) kit.Response {
-	if code := malformed(c); code != "" {
-		return s.Error(code, c.Key)
-	}
-	if known := s.Find(c.Key); known != nil {
-		return accepted(known, "DUPLICATE_IGNORED")
-	}
-	if code := impossible(c); code != "" {
-		return s.Error(code, c.Key)
-	}
-	return s.accept(c)
-}
-
-// malformed returns the failure code of a request that breaks the schema, or "".
-func malformed(c *kit.Call) string {
-	message, name := len(c.Text("customerMessage")), c.Text("payer.accountDetails.provider")
+// checkDeposit refuses a deposit that is not stored. A repeat gets DUPLICATE_IGNORED, and nothing is compared.
+func (s *stub) checkDeposit(c *kit.Call) kit.Response {
+	name, amount, currency := c.Text("payer.accountDetails.provider"), c.Text("amount"), c.Text("currency")
+	p, known := providers[name]
 	_, isText := c.Fields["amount"].(string)
-	switch {
-	case c.Fields == nil || c.Fields["amount"] != nil && !isText:
-		return "INVALID_INPUT"
-	case c.Key == "" || c.Text("amount") == "" || c.Text("currency") == "" || c.MSISDN+name == "":
-		return "MISSING_PARAMETER"
-	case providers[name].preAuth && c.Text("preAuthorisationCode") == "":
-		return "MISSING_PARAMETER"
-	case !kit.IsUUIDv4(c.Key) || c.Text("payer.type") != "MMO" || message > 0 && (message < 4 || message > 22):
-		return "INVALID_PARAMETER"
-	}
-	return ""
+	message, isWhole := len(c.Text("customerMessage")), !strings.Contains(amount, ".")
+	absent := c.Key == "" || amount == "" || currency == "" || c.MSISDN+name == ""
+	return kit.FirstOf(
+		s.refuse(c, c.Fields == nil || c.Fields["amount"] != nil && !isText, "INVALID_INPUT"),
+		s.refuse(c, absent || p.preAuth && c.Text("preAuthorisationCode") == "", "MISSING_PARAMETER"),
+		s.refuse(c, !kit.IsUUIDv4(c.Key) || c.Text("payer.type") != "MMO", "INVALID_PARAMETER"),
+		s.refuse(c, message > 0 && (message < 4 || message > 22), "INVALID_PARAMETER"),
+		accepted(s.Find(c.Key), "DUPLICATE_IGNORED"),
+		s.refuse(c, !known, "INVALID_PROVIDER"),
+		s.refuse(c, !slices.Contains(p.currencies, currency), "INVALID_CURRENCY"),
+		s.refuse(c, !kit.IsAmount(amount) || withoutDecimals[currency] && !isWhole, "INVALID_AMOUNT"),
+		s.refuse(c, !strings.HasPrefix(c.MSISDN, p.prefix) || !kit.IsDigits(c.MSISDN), "INVALID_PHONE_NUMBER"),
+	)
 }
 
-// impossible returns the failure code of a well-formed request that the wallet cannot serve, or "".
-func impossible(c *kit.Call) string {
-	p, ok := providers[c.Text("payer.accountDetails.provider")]
-	amount, currency := c.Text("amount"), c.Text("currency")
-	switch {
-	case !ok:
-		return "INVALID_PROVIDER"
-	case !slices.Contains(p.currencies, currency):
-		return "INVALID_CURRENCY"
-	case !kit.IsAmount(amount) || withoutDecimals[currency] && strings.Contains(amount, "."):
-		return "INVALID_AMOUNT"
-	case !strings.HasPrefix(c.MSISDN, p.prefix) || !kit.IsDigits(c.MSISDN):
-		return "INVALID_PHONE_NUMBER"
-	}
-	return ""
+func (s *stub) refuse(c *kit.Call, refuses bool, code string) kit.Response {
+	return kit.If(refuses, s.Error(code, c.Key))
 }
 
+// accepted is the response to a stored deposit, and the zero Response for nil.
 func accepted(t *kit.Transaction, status string) kit.Response {
+	if t == nil {
+		return kit.Response{}
+	}
 	return kit.JSON(http.StatusOK, map[string]string{
 		"depositId": t.Key, "status": status, "created": t.CreatedAt.Format(time.RFC3339),
 	})
 }
 
-// accept stores a deposit and sets the timers of its life.
-func (s *stub) accept(c *kit.Call) kit.Response {
+// deposit stores a deposit and sets the timers of its life.
+func (s *stub) deposit(c *kit.Call) kit.Response {
 	t := s.Add(c, &kit.Transaction{Amount: c.Text("amount"), Currency: c.Text("currency"), CallbackURL: s.CallbackURL,
 		Status: "ACCEPTED", Reference: s.NewDigits(12)})
 	s.After(processingDelay, func() { t.Status = "PROCESSING" })

@@ -5,37 +5,16 @@
 // sessions, also with one client_reference, and each can be paid: then the effects list two payments. The key of an
 // effect is the client_reference, or the session's id without one.
 //
-// The payer opens wave_launch_url, types a number, and confirms, cancels or closes. The number selects the outcome:
-//
-//	1001, 1002   the payment fails, webhook payment_failed; the session stays open for another try
-//	1003         the payment stays in progress, and the session expires
-//	1007         webhook completed, then a late payment_failed
-//	others       as operatorstub lists; the faults are those of the page
+// The payer opens wave_launch_url, types a number, and confirms, cancels or closes. The number selects the outcome.
+// 1001 and 1002 have the webhook payment_failed and leave the session open for another try. 1003 stays in progress
+// until the session expires. 1007 completes, and has a late payment_failed. The faults are those of the page.
 //
 // With restrict_payer_mobile that number also selects the fault of the request. An Idempotency-Key has no effect. There
 // are no test numbers, no tokens and no refunds.
 //
-// Quirks:
-//
-//	nested_error    errors are {"error":{"code","message"}}
-//	shared_secret   webhooks show Authorization: Bearer with the first secret instead of a signature
-//	session_3s      a new session is open for 3 seconds
-//	search_late     the search finds a session after 5 seconds: until then an empty list means "not yet"
-//
 // POST /portal/test-event sends test.test_event to all webhooks, as the button of Wave's portal does.
 //
-// These choices are inferred, because no document states them:
-//
-//	cancel by the payer            expired and cancelled, a redirect to error_url, no webhook
-//	session after POST .../expire  expired and processing; the response is 200 without a body
-//	409 of a final session         code checkout-session-final
-//	bad signature of a request     401 invalid-auth; a time more than 5 minutes off is bad
-//	unknown field in a body        400 request-validation-error (client notes)
-//	order of a search              oldest first, in all statuses
-//	last_payment_error             stays after a later success
-//	retries of webhooks            after 1, 5 and 30 minutes
-//	codes of 403, 429, 500, 503    disabled-wallet, rate-limit-exceeded, internal-server-error, service-unavailable
-//	wave_launch_url                has a query; the page is 404 without it, since the URL must be used as given
+// docs/operators/stubs.md lists the choices that no document states.
 package wave
 
 import (
@@ -43,6 +22,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -107,11 +87,13 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		Operator: "wave", Authorize: s.authorize, ErrorForm: s.errorForm, Callback: s.event,
 		Operations: []kit.Operation{
 			{Pattern: "POST " + sessions, Name: "create", Key: "client_reference", MSISDN: "restrict_payer_mobile",
-				Serve: s.create},
+				Check: s.checkCreate, Serve: s.create},
 			{Pattern: "GET " + sessions + "/search", Name: "search", Key: "query:client_reference", Serve: s.search},
-			{Pattern: "GET " + sessions + "/{id}", Name: "status", Key: "page:id", Serve: s.status},
-			{Pattern: "GET " + sessions, Name: "find", Serve: s.status},
-			{Pattern: "POST " + sessions + "/{id}/expire", Name: "expire", Key: "page:id", Serve: s.expire},
+			{Pattern: "GET " + sessions + "/{id}", Name: "status", Key: "page:id", Check: s.checkSession,
+				Serve: s.status},
+			{Pattern: "GET " + sessions, Name: "find", Check: s.checkSession, Serve: s.status},
+			{Pattern: "POST " + sessions + "/{id}/expire", Name: "expire", Key: "page:id", Check: s.checkSession,
+				Serve: s.expire},
 			{Pattern: "POST /portal/test-event", Name: "test_event", Open: true, Serve: s.sendTestEvent},
 		},
 		// The first code of a status is that of the fault with its name.
@@ -130,7 +112,11 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			Path: "/c/{id}", Life: sessionLife, Short: "session_3s", Open: "open", Expired: "expired", Page: page,
 			Cancel: s.cancel, Confirm: s.confirm,
 		},
-		Quirks: []string{"nested_error", "shared_secret", "search_late"},
+		Quirks: []string{
+			"nested_error",  // errors are {"error":{"code","message"}}
+			"shared_secret", // webhooks show Authorization: Bearer with the first secret instead of a signature
+			"search_late",   // the search finds a session after 5 seconds: until then an empty list means "not yet"
+		},
 	})
 	return s.Platform
 }
@@ -148,8 +134,10 @@ func (s *stub) errorForm(e kit.Error, _ string) kit.Response {
 
 // wallet returns the wallet with this key, or nil.
 func (s *stub) wallet(key string) *Wallet {
-	if i := slices.IndexFunc(s.Wallets, func(w Wallet) bool { return w.APIKey == key }); i >= 0 {
-		return &s.Wallets[i]
+	for _, w := range s.Wallets {
+		if w.APIKey == key {
+			return &w
+		}
 	}
 	return nil
 }
@@ -161,19 +149,13 @@ func keyOf(c *kit.Call) string {
 func (s *stub) authorize(c *kit.Call) kit.Response {
 	header := c.Request.Header.Get("Authorization")
 	w := s.wallet(keyOf(c))
-	switch {
-	case header == "":
-		return s.Error("missing-auth-header", "")
-	case !strings.HasPrefix(header+" ", "Bearer "):
-		return s.Error("invalid-auth", "")
-	case keyOf(c) == "":
-		return s.Error("api-key-not-provided", "")
-	case w == nil:
-		return s.Error("no-matching-api-key", "")
-	case w.RequestSecret != "" && !s.signed(w.RequestSecret, c):
-		return s.Error("invalid-auth", "")
-	}
-	return kit.Response{}
+	return kit.FirstOf(
+		kit.If(header == "", s.Error("missing-auth-header", "")),
+		kit.If(!strings.HasPrefix(header+" ", "Bearer "), s.Error("invalid-auth", "")),
+		kit.If(keyOf(c) == "", s.Error("api-key-not-provided", "")),
+		kit.If(w == nil, s.Error("no-matching-api-key", "")),
+		kit.If(w != nil && w.RequestSecret != "" && !s.signed(w.RequestSecret, c), s.Error("invalid-auth", "")),
+	)
 }
 
 // signed reports whether the request has a fresh signature of its time and raw body.
@@ -197,26 +179,25 @@ func sign(secret, stamp string, body []byte) string {
 var fields = []string{"amount", "currency", "success_url", "error_url", "client_reference", "restrict_payer_mobile",
 	"aggregated_merchant_id"}
 
-func (s *stub) valid(c *kit.Call) bool {
+// checkCreate refuses unknown fields, values of another type and wrong values.
+func (s *stub) checkCreate(c *kit.Call) kit.Response {
+	known := true
 	for name, value := range c.Fields {
-		if _, isText := value.(string); !slices.Contains(fields, name) || value != nil && !isText {
-			return false
-		}
+		_, isText := value.(string)
+		known = known && slices.Contains(fields, name) && (value == nil || isText)
 	}
 	isURL := func(name string) bool {
 		u, err := url.Parse(c.Text(name))
 		return err == nil && u.Host != "" && (u.Scheme == "https" || s.LocalURLs && u.Scheme == "http")
 	}
 	payer := c.Text("restrict_payer_mobile")
-	return kit.IsWholeAmount(c.Text("amount")) && c.Text("currency") == "XOF" && isURL("success_url") &&
+	valid := known && kit.IsWholeAmount(c.Text("amount")) && c.Text("currency") == "XOF" && isURL("success_url") &&
 		isURL("error_url") && len([]rune(c.Key)) <= maxReference &&
 		(payer == "" || payer == "+"+kit.ReadDigits(payer, 8, 15))
+	return kit.If(!valid, s.Error("request-validation-error", ""))
 }
 
 func (s *stub) create(c *kit.Call) kit.Response {
-	if !s.valid(c) {
-		return s.Error("request-validation-error", "")
-	}
 	w := s.wallet(keyOf(c))
 	t := s.Add(c, &kit.Transaction{
 		Amount: c.Text("amount"), Currency: c.Text("currency"), CallbackURL: w.WebhookURL, Status: "open",
@@ -249,30 +230,34 @@ func (s *stub) search(c *kit.Call) kit.Response {
 	return kit.JSON(http.StatusOK, map[string]any{"result": views})
 }
 
-// status serves a session by its id, or by ?transaction_id=.
-func (s *stub) status(c *kit.Call) kit.Response {
+// session returns the session of the call's wallet by its id, or by ?transaction_id=, or nil.
+func (s *stub) session(c *kit.Call) *kit.Transaction {
 	id, transaction := c.Request.PathValue("id"), c.Request.URL.Query().Get("transaction_id")
-	if id == "" && transaction == "" {
-		return s.Error("request-validation-error", "")
-	}
 	found := s.find(c, func(t *kit.Transaction) bool {
 		return id != "" && t.PageID == id || id == "" && t.Reference == transaction
 	})
 	if len(found) == 0 {
-		return s.Error("checkout-session-not-found", "")
+		return nil
 	}
-	return kit.JSON(http.StatusOK, s.view(found[0]))
+	return found[0]
 }
 
+func (s *stub) checkSession(c *kit.Call) kit.Response {
+	unnamed := c.Request.PathValue("id") == "" && c.Request.URL.Query().Get("transaction_id") == ""
+	return kit.FirstOf(
+		kit.If(unnamed, s.Error("request-validation-error", "")),
+		kit.If(s.session(c) == nil, s.Error("checkout-session-not-found", "")),
+	)
+}
+
+func (s *stub) status(c *kit.Call) kit.Response { return kit.JSON(http.StatusOK, s.view(s.session(c))) }
+
 func (s *stub) expire(c *kit.Call) kit.Response {
-	found := s.find(c, func(t *kit.Transaction) bool { return t.PageID == c.Request.PathValue("id") })
-	switch {
-	case len(found) == 0:
-		return s.Error("checkout-session-not-found", "")
-	case found[0].Status != "open":
+	t := s.session(c)
+	if t.Status != "open" {
 		return s.Error("checkout-session-final", "")
 	}
-	s.close(found[0], "expired", "processing")
+	s.close(t, "expired", "processing")
 	return kit.Response{Status: http.StatusOK}
 }
 
@@ -285,30 +270,112 @@ func (s *stub) close(t *kit.Transaction, status, paymentStatus string) {
 // view is a session as the API and the webhooks show it.
 func (s *stub) view(t *kit.Transaction) kit.Fields {
 	view := kit.Fields{
-		"id": t.PageID, "checkout_status": t.Status, "last_payment_error": nil, "transaction_id": nil,
-		"when_completed": nil, "when_created": t.CreatedAt.Format(timeFormat),
+		"id": t.PageID, "checkout_status": t.Status, "payment_status": t.Details["payment_status"],
+		"business_name": t.Details["business_name"], "when_expires": t.Details["when_expires"],
+		"when_completed": textOrNull(t.Details["when_completed"]), "when_created": t.CreatedAt.Format(timeFormat),
+		"last_payment_error": nil, "transaction_id": textOrNull(t.Reference),
 		"wave_launch_url": fmt.Sprintf("%s/c/%s?%s", s.PageURL, t.PageID, t.PageQuery),
 	}
 	for _, name := range fields {
-		if text := t.Sent.Text(name); text != "" {
-			view[name] = text
-		} else if name != "restrict_payer_mobile" {
-			view[name] = nil
-		}
+		view[name] = textOrNull(t.Sent.Text(name))
 	}
-	for _, name := range []string{"business_name", "payment_status", "when_expires", "when_completed"} {
-		if text := t.Details[name]; text != "" {
-			view[name] = text
-		}
+	if view["restrict_payer_mobile"] == nil {
+		delete(view, "restrict_payer_mobile")
 	}
 	if view["when_completed"] == nil && t.Status == "expired" {
-		view["when_completed"] = view["when_expires"]
+		view["when_completed"] = t.Details["when_expires"]
 	}
 	if code := t.Details["error"]; code != "" {
 		view["last_payment_error"] = apiError(code)
 	}
-	if t.Reference != "" {
-		view["transaction_id"] = t.Reference
-	}
 	return view
+}
+
+func textOrNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// failures are the codes of the failed payments that all stubs know.
+var failures = map[kit.Result]string{kit.Refused: "payment-failure", kit.NoFunds: "insufficient-funds"}
+
+func page(t *kit.Transaction) kit.Page {
+	title := "Pay " + t.Details["business_name"] + " with Wave"
+	return kit.Page{Title: title, OrderID: t.Sent.Text("client_reference")}
+}
+
+func (s *stub) cancel(t *kit.Transaction, _ *kit.Call) kit.Response {
+	s.close(t, "expired", "cancelled")
+	return kit.Redirect(t.Sent.Text("error_url"))
+}
+
+// confirm is the payer's attempt to pay. A failed attempt leaves the session open.
+func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {
+	outcome := s.OutcomeFor(c.MSISDN)
+	code := failures[outcome.Result]
+	if restricted := t.Sent.Text("restrict_payer_mobile"); restricted != "" && restricted != "+"+c.MSISDN {
+		code = "payer-mobile-mismatch"
+	}
+	switch {
+	case code != "":
+		t.Details["error"] = code
+		s.SendAfter(webhookDelay, t, []kit.Callback{s.event(t, kit.Refused)})
+		return s.ShowPage(t, http.StatusOK, "The payment failed: "+code+". You may try again.")
+	case outcome.Result == kit.Undecided:
+		return s.ShowPage(t, http.StatusOK, "The payment is in progress.")
+	}
+	t.Outcome, t.MSISDN, t.Reference = outcome, c.MSISDN, "T"+strings.ToUpper(s.NewID(5))
+	s.close(t, "complete", "succeeded")
+	response, webhooks := kit.Redirect(t.Sent.Text("success_url")), s.Decide(t)
+	if outcome.CallbackFirst {
+		response.First = webhooks
+		return response
+	}
+	s.SendAfter(webhookDelay, t, webhooks)
+	return response
+}
+
+// event is the webhook of a payment that succeeded or failed.
+func (s *stub) event(t *kit.Transaction, result kit.Result) kit.Callback {
+	w, view := s.wallet(t.Details["wallet"]), s.view(t)
+	if result == kit.Paid {
+		return s.webhook(*w, "checkout.session.completed", view)
+	}
+	maps.Copy(view, kit.Fields{"checkout_status": "open", "payment_status": "processing",
+		"transaction_id": nil, "when_completed": nil}) // as it was: open and not paid
+	if view["last_payment_error"] == nil {
+		view["last_payment_error"] = apiError("payment-failure")
+	}
+	return s.webhook(*w, "checkout.session.payment_failed", view)
+}
+
+func (s *stub) sendTestEvent(*kit.Call) kit.Response {
+	for _, w := range s.Wallets {
+		event := s.webhook(w, "test.test_event", kit.Fields{"test_key": "test_value"})
+		s.SendAfter(webhookDelay, &kit.Transaction{}, []kit.Callback{event})
+	}
+	return kit.Response{Status: http.StatusNoContent}
+}
+
+// webhook makes a webhook of a wallet. Each attempt is signed with its own time.
+func (s *stub) webhook(w Wallet, kind string, data kit.Fields) kit.Callback {
+	body := kit.Marshal(map[string]any{"id": "EV_" + s.NewID(6), "type": kind, "data": data})
+	shared := s.Quirk("shared_secret")
+	return kit.Callback{
+		Method: http.MethodPost, URL: w.WebhookURL, Body: body,
+		Retries: []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute},
+		Sign: func(at time.Time) map[string]string {
+			if shared && len(w.WebhookSecrets) > 0 {
+				return map[string]string{"Authorization": "Bearer " + w.WebhookSecrets[0]}
+			}
+			stamp := fmt.Sprint(at.Unix())
+			header := "t=" + stamp
+			for _, secret := range w.WebhookSecrets {
+				header += ",v1=" + sign(secret, stamp, body)
+			}
+			return map[string]string{"Wave-Signature": header}
+		},
+	}
 }
