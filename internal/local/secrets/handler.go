@@ -3,9 +3,7 @@ package secrets
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
-	"strings"
 )
 
 // maxRequestBytes is the maximum size of a request: enough for a value of 64 KiB in base64.
@@ -25,15 +23,9 @@ var (
 	errNoSecret = &serviceError{"ResourceNotFoundException", "Secrets Manager can't find the specified secret."}
 	errNoValue  = &serviceError{"ResourceNotFoundException",
 		"Secrets Manager can't find the specified secret value for staging label: AWSCURRENT"}
-	errNoVersion = &serviceError{"ResourceNotFoundException",
-		"Secrets Manager can't find the specified secret version."}
-	errSecretExists = &serviceError{"ResourceExistsException",
-		"The operation failed because the secret already exists."}
 	errVersionExists = &serviceError{"ResourceExistsException",
 		"A version of this secret with this request token exists with another value."}
 	errInvalidParameter = &serviceError{"InvalidParameterException", "One or more of the parameters is not valid."}
-	errInvalidRequest   = &serviceError{"InvalidRequestException",
-		"A parameter value is not valid for the current state of the resource."}
 	errUnknownOperation = &serviceError{"UnknownOperationException",
 		"The local Secrets Manager does not have this operation."}
 )
@@ -54,28 +46,20 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
+// dispatch performs an operation. It refuses a parameter that this package does not support.
 func (s *Store) dispatch(r *http.Request) (any, error) {
-	name, found := strings.CutPrefix(r.Header.Get("X-Amz-Target"), "secretsmanager.")
-	if r.Method != http.MethodPost || !found {
+	operation, known := operations[r.Header.Get("X-Amz-Target")]
+	if r.Method != http.MethodPost || !known {
 		return nil, errUnknownOperation
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxRequestBytes))
+	decoder := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxRequestBytes))
+	decoder.DisallowUnknownFields()
 	var in request
-	if err != nil || json.Unmarshal(body, &in) != nil {
+	if decoder.Decode(&in) != nil {
 		return nil, errInvalidParameter
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch name {
-	case "CreateSecret":
-		return s.createSecret(in)
-	case "ListSecrets":
-		return s.listSecrets(), nil
-	}
-	operation, known := secretOperations[name]
-	if !known {
-		return nil, errUnknownOperation
-	}
 	secret := s.findSecret(in.SecretID)
 	if secret == nil {
 		return nil, errNoSecret
@@ -83,10 +67,9 @@ func (s *Store) dispatch(r *http.Request) (any, error) {
 	return operation(s, secret, in)
 }
 
-// secretOperations are the operations on one existing secret.
-var secretOperations = map[string]func(*Store, *storedSecret, request) (any, error){
-	"GetSecretValue":           (*Store).getSecretValue,
-	"DescribeSecret":           func(_ *Store, s *storedSecret, _ request) (any, error) { return s.describe(), nil },
-	"PutSecretValue":           (*Store).putSecretValue,
-	"UpdateSecretVersionStage": (*Store).updateSecretVersionStage,
+// operations are the operations on one existing secret, by X-Amz-Target.
+var operations = map[string]func(*Store, *storedSecret, request) (any, error){
+	"secretsmanager.GetSecretValue": (*Store).getSecretValue,
+	"secretsmanager.DescribeSecret": (*Store).describeSecret,
+	"secretsmanager.PutSecretValue": (*Store).putSecretValue,
 }

@@ -1,8 +1,9 @@
-// Package secrets is a local Secrets Manager over one file. It has the part of the service's own protocol that the
-// gateway, its tools and the SDK's clients use.
+// Package secrets is a local Secrets Manager over one file. It has the operations of the service's own protocol that
+// the gateway and its tools use: GetSecretValue, DescribeSecret and PutSecretValue, for texts.
 //
 // It is for a developer's machine: it does not encrypt and checks no signature. The invariants: the file always has a
-// complete state, because it is replaced; and of a secret's values exactly one is AWSCURRENT.
+// complete state, because it is replaced; and of a secret's values the last one is AWSCURRENT, the one before
+// AWSPREVIOUS.
 package secrets
 
 import (
@@ -13,12 +14,6 @@ import (
 	"time"
 
 	"mobilegateway/internal/local/file"
-)
-
-// The staging labels that the service itself moves.
-const (
-	stageCurrent  = "AWSCURRENT"
-	stagePrevious = "AWSPREVIOUS"
 )
 
 // Store stores secrets in a file. It is safe for concurrent use.
@@ -32,19 +27,17 @@ type Store struct {
 }
 
 type storedSecret struct {
-	Name     string           `json:"name"`
-	ARN      string           `json:"arn"`
-	Created  time.Time        `json:"created"`
-	Changed  time.Time        `json:"changed"`
-	Versions []*secretVersion `json:"versions,omitempty"` // oldest first
+	Name     string          `json:"name"`
+	ARN      string          `json:"arn"`
+	Created  time.Time       `json:"created"`
+	Changed  time.Time       `json:"changed"`
+	Versions []secretVersion `json:"versions,omitempty"` // oldest first
 }
 
-// secretVersion is one value of a secret. Exactly one of Text and Binary is set.
+// secretVersion is one value of a secret.
 type secretVersion struct {
 	ID      string    `json:"id"`
-	Text    *string   `json:"text,omitempty"`
-	Binary  []byte    `json:"binary,omitempty"`
-	Stages  []string  `json:"stages,omitempty"`
+	Text    string    `json:"text"`
 	Created time.Time `json:"created"`
 }
 
@@ -57,80 +50,29 @@ func Open(path string, now func() time.Time, newID func() string) (*Store, error
 	return s, nil
 }
 
-// Ensure creates the secrets that are missing, without a value, as CloudFormation does.
+// Ensure creates the secrets that are missing, without a value, as CloudFormation does. A secret's ARN ends in six
+// random characters, as the service's do.
 func (s *Store) Ensure(names ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range names {
-		if s.findSecret(name) == nil {
-			s.addSecret(name)
+		if s.findSecret(name) != nil {
+			continue
 		}
+		now, suffix := s.now().UTC(), strings.ReplaceAll(s.newID(), "-", "")[:6]
+		s.secrets = append(s.secrets, &storedSecret{
+			Name: name, Created: now, Changed: now,
+			ARN: "arn:aws:secretsmanager:us-east-1:000000000000:secret:" + name + "-" + suffix,
+		})
 	}
 	return s.save()
 }
 
-// addSecret adds a secret without a value. Its ARN ends in six random characters, as the service's do.
-func (s *Store) addSecret(name string) *storedSecret {
-	now := s.now().UTC()
-	suffix := strings.ReplaceAll(s.newID(), "-", "")[:6]
-	secret := &storedSecret{
-		Name: name, Created: now, Changed: now,
-		ARN: "arn:aws:secretsmanager:us-east-1:000000000000:secret:" + name + "-" + suffix,
-	}
-	s.secrets = append(s.secrets, secret)
-	return secret
-}
-
-func (s *Store) addVersion(secret *storedSecret, v *secretVersion, stages []string) {
-	v.Created = s.now().UTC()
-	secret.Versions = append(secret.Versions, v)
-	secret.Changed = v.Created
-	for _, stage := range stages {
-		secret.moveStage(stage, v)
-	}
-}
-
-// moveStage moves a label to a version. The version that loses AWSCURRENT gets AWSPREVIOUS.
-func (s *storedSecret) moveStage(stage string, to *secretVersion) {
-	from := s.withStage(stage)
-	if from == to {
-		return
-	}
-	if from != nil {
-		from.removeStage(stage)
-	}
-	if to != nil {
-		to.Stages = append(slices.Clip(to.Stages), stage)
-	}
-	if stage == stageCurrent && from != nil {
-		to.removeStage(stagePrevious)
-		s.moveStage(stagePrevious, from)
-	}
-}
-
-// removeStage removes a label. It makes a new list, because a response with the old one may be in use.
-func (v *secretVersion) removeStage(stage string) {
-	v.Stages = slices.DeleteFunc(slices.Clone(v.Stages), func(s string) bool { return s == stage })
-}
-
-// withStage finds the version with a label; nil if there is none.
-func (s *storedSecret) withStage(stage string) *secretVersion {
-	return find(s.Versions, func(v *secretVersion) bool { return slices.Contains(v.Stages, stage) })
-}
-
-// withID finds a version; nil if there is none.
-func (s *storedSecret) withID(id string) *secretVersion {
-	return find(s.Versions, func(v *secretVersion) bool { return v.ID == id })
-}
-
 // findSecret finds a secret by its name or ARN; nil if there is none.
 func (s *Store) findSecret(id string) *storedSecret {
-	return find(s.secrets, func(secret *storedSecret) bool { return secret.Name == id || secret.ARN == id })
-}
-
-func find[T any](list []*T, matches func(*T) bool) *T {
-	if i := slices.IndexFunc(list, matches); i >= 0 {
-		return list[i]
+	matches := func(secret *storedSecret) bool { return secret.Name == id || secret.ARN == id }
+	if i := slices.IndexFunc(s.secrets, matches); i >= 0 {
+		return s.secrets[i]
 	}
 	return nil
 }
