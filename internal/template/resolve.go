@@ -3,13 +3,13 @@ package template
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"mobilegateway/internal/template/node"
 )
 
 // accountID is the AWS account of resolved ARNs.
@@ -25,42 +25,6 @@ type document struct {
 	} `yaml:"Globals"`
 	Conditions yaml.Node `yaml:"Conditions"`
 	Resources  yaml.Node `yaml:"Resources"`
-}
-
-// entries yields a mapping's keys and values in the order of the file; nil has none.
-func entries(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
-	return func(yield func(string, *yaml.Node) bool) {
-		if n == nil || n.Kind != yaml.MappingNode {
-			return
-		}
-		for entry := range slices.Chunk(n.Content, 2) {
-			if !yield(entry[0].Value, entry[1]) {
-				return
-			}
-		}
-	}
-}
-
-// valueAt returns the value below nested mappings, one key for each; nil if a key is missing.
-func valueAt(n *yaml.Node, keys ...string) *yaml.Node {
-	for _, key := range keys {
-		var value *yaml.Node
-		for name, found := range entries(n) {
-			if name == key {
-				value = found
-			}
-		}
-		n = value
-	}
-	return n
-}
-
-// items lists the items of a sequence; nil has none.
-func items(n *yaml.Node) []*yaml.Node {
-	if n == nil {
-		return nil
-	}
-	return n.Content
 }
 
 // resolver resolves values with intrinsic functions. It keeps the first error in err, so that a reader checks it once
@@ -101,18 +65,18 @@ func newResolver(root *document, options Options) (*resolver, error) {
 // nameResources sets what a reference to each resource resolves to. That is the name in the template, else the logical
 // id, with the prefix if it is a table.
 func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error {
-	for id, resource := range entries(resources) {
+	for id, resource := range node.Entries(resources) {
 		r.references[id] = id
-		if kind := valueAt(resource, "Type"); kind != nil {
+		if kind := node.At(resource, "Type"); kind != nil {
 			r.resourceTypes[id] = kind.Value
 		}
 		if r.resourceTypes[id] == "AWS::DynamoDB::Table" {
 			r.references[id] = tablePrefix + id
 		}
 	}
-	for id, resource := range entries(resources) {
+	for id, resource := range node.Entries(resources) {
 		for _, property := range []string{"TableName", "Name", "LogGroupName", "FunctionName"} {
-			if n := valueAt(resource, "Properties", property); n != nil {
+			if n := node.At(resource, "Properties", property); n != nil {
 				r.references[id] = r.text(n)
 			}
 		}
@@ -219,7 +183,7 @@ func (r *resolver) branch(n *yaml.Node) *yaml.Node {
 		r.fail(n, "!If needs a condition and two values")
 		return nil
 	}
-	condition := valueAt(&r.conditions, n.Content[0].Value)
+	condition := node.At(&r.conditions, n.Content[0].Value)
 	if condition == nil {
 		r.fail(n, "there is no condition %q", n.Content[0].Value)
 		return nil
@@ -240,13 +204,4 @@ func (r *resolver) isTrue(n *yaml.Node) bool {
 	}
 	r.fail(n, "the condition %s is not supported", n.Tag)
 	return false
-}
-
-// ownResource returns the last branch of !If [Condition, !Ref Parameter, own]: the template's own resource, which is
-// used if no parameter names another one.
-func ownResource(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Tag == "!If" && len(n.Content) == 3 && n.Content[1].Tag == "!Ref" {
-		return n.Content[2]
-	}
-	return n
 }
