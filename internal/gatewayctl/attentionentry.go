@@ -27,25 +27,23 @@ type deadLetters struct {
 // addEntry adds what waits for a person in one transaction.
 func (a *attention) addEntry(e *ledger.Entry) {
 	a.addAccountUse(e)
-	if detail := a.unknownReason(e); detail != "" {
-		a.addUnknown(e, detail)
+	view := attentionView{Since: e.ReservedAt, What: waitsUnknown, Merchant: e.Merchant, Subject: e.Key.String()}
+	if view.Detail = a.unknownReason(e); view.Detail != "" {
+		a.add(view, resolveArguments(e, a.Now())...)
 	}
+	closing := confirmArguments("attention", "close", string(e.Kind), e.ID)
 	closedAt := a.closed[closeSubject(e)]
 	if a.lostCallback(e, closedAt) {
-		a.add(attentionView{
-			Since: e.ReservedAt, What: waitsCallback, Merchant: e.Merchant, Subject: e.Key.String(),
-			Detail: "the key of its callback address was revoked: contact operator " + e.Operator +
-				", " + e.UpstreamKey,
-		}, confirmArguments("attention", "close", string(e.Kind), e.ID)...)
+		view.What = waitsCallback
+		view.Detail = "the key of its callback address was revoked: contact operator " + e.Operator + ", " + e.UpstreamKey
+		a.add(view, closing...)
 	}
 	if conflicts := openConflicts(e, closedAt); len(conflicts) > 0 {
 		last := conflicts[len(conflicts)-1]
-		a.add(attentionView{
-			Since: conflicts[0].At, What: waitsConflict, Merchant: e.Merchant, Subject: e.Key.String(),
-			Detail: fmt.Sprintf("%s reported %s (%s), we have %s; operator's reference %s",
-				last.Source, last.Status, last.Reason, cmp.Or(string(e.Status), string(e.State)),
-				cmp.Or(e.OperatorReference, "none")),
-		}, confirmArguments("attention", "close", string(e.Kind), e.ID)...)
+		view.Since, view.What = conflicts[0].At, waitsConflict
+		view.Detail = fmt.Sprintf("%s reported %s (%s), we have %s; operator's reference %s", last.Source, last.Status,
+			last.Reason, cmp.Or(string(e.Status), string(e.State)), cmp.Or(e.OperatorReference, "none"))
+		a.add(view, closing...)
 	}
 	for _, n := range openDeadLetters(e, closedAt) {
 		d := a.deadLetters[e.Merchant]
@@ -99,13 +97,6 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 		return "the operator reports another " + e.Conflicts[len(e.Conflicts)-1].Reason
 	}
 	return "past its lifetime, and no lookup has ended it"
-}
-
-// addUnknown adds an unknown outcome.
-func (a *attention) addUnknown(e *ledger.Entry, detail string) {
-	a.add(attentionView{
-		Since: e.ReservedAt, What: waitsUnknown, Merchant: e.Merchant, Subject: e.Key.String(), Detail: detail,
-	}, resolveArguments(e, a.Now())...)
 }
 
 // resolveArguments are the arguments of the command that ends an unknown outcome. It is a lookup. It is a person's

@@ -1,7 +1,6 @@
 package gatewayctl
 
 import (
-	"encoding"
 	"fmt"
 	"reflect"
 	"time"
@@ -14,49 +13,38 @@ const day = 24 * time.Hour
 // utcDay is a flag's UTC day, as the time at which it begins.
 type utcDay struct{ time.Time }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *utcDay) UnmarshalText(text []byte) (err error) {
-	if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
-		return fmt.Errorf("%q is not a day such as 2026-03-01, yesterday or today", text)
-	}
-	return nil
-}
-
 // moment is a flag's UTC day or RFC 3339 time.
 type moment struct {
 	time.Time
 	wholeDay bool
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (m *moment) UnmarshalText(text []byte) error {
-	at, err := time.Parse(time.DateOnly, string(text))
-	m.wholeDay = err == nil
-	if err != nil {
-		at, err = time.Parse(time.RFC3339, string(text))
-	}
-	if err != nil {
-		return fmt.Errorf("%q is neither a day such as 2026-03-01, yesterday or today, "+
-			"nor a time such as 2026-03-01T12:00:00Z", text)
-	}
-	m.Time = at.UTC()
-	return nil
-}
-
-// decodeTime decodes a utcDay or a moment, by its name or as yesterday or today (UTC). It implements kong.MapperFunc.
-func (t *Tool) decodeTime(c *kong.DecodeContext, target reflect.Value) error {
+// decodeTime decodes a utcDay or a moment. A day is also yesterday or today (UTC). It implements kong.MapperFunc.
+func (t *Tool) decodeTime(c *kong.DecodeContext, target reflect.Value) (err error) {
 	var text string
 	if err := c.Scan.PopValueInto("time", &text); err != nil {
 		return err
 	}
-	now := t.env.now().UTC()
-	switch text {
-	case "today":
-		text = now.Format(time.DateOnly)
-	case "yesterday":
-		text = now.Add(-day).Format(time.DateOnly)
+	today := t.env.now().UTC().Truncate(day)
+	at, named := map[string]time.Time{"today": today, "yesterday": today.Add(-day)}[text]
+	if !named {
+		at, err = time.Parse(time.DateOnly, text)
 	}
-	return target.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+	switch to := target.Addr().Interface().(type) {
+	case *utcDay:
+		if to.Time = at; err != nil {
+			err = fmt.Errorf("%q is not a day such as 2026-03-01, yesterday or today", text)
+		}
+	case *moment:
+		if to.wholeDay = err == nil; err != nil {
+			at, err = time.Parse(time.RFC3339, text)
+		}
+		if to.Time = at.UTC(); err != nil {
+			err = fmt.Errorf("%q is neither a day such as 2026-03-01, yesterday or today, "+
+				"nor a time such as 2026-03-01T12:00:00Z", text)
+		}
+	}
+	return err
 }
 
 // dayRange are the flags of a range of UTC days.
