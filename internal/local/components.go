@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +20,8 @@ import (
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/local/sigv4"
 	"mobilegateway/internal/local/waf"
+	"mobilegateway/internal/operatorstub"
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/internal/template"
@@ -149,6 +152,21 @@ func (r *Gateway) startSandbox(context.Context) (err error) {
 	}
 	r.onClose(func() { _ = r.sandbox.Close() })
 	r.serve(r.listeners.sandbox, r.sandbox.Handler())
+	return nil
+}
+
+// startStubs serves the stubs of operators' platforms if Config.Stubs is set. Their state is in memory only, and the
+// secret of their callbacks is new in each run.
+func (r *Gateway) startStubs(context.Context) error {
+	if !r.config.Stubs {
+		return nil
+	}
+	r.stubs = &platforms.Config{
+		URL: listenerURL(r.listeners.stubs), GatewayURL: listenerURL(r.listeners.api),
+		CallbackSecret: rand.Text() + rand.Text(),
+		Kit:            operatorstub.Config{Speed: float64(r.config.Speed), Logf: r.console.printf},
+	}
+	r.serve(r.listeners.stubs, r.stubs.Handler())
 	return nil
 }
 

@@ -3,8 +3,6 @@ package local
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -98,60 +96,6 @@ func (r *Gateway) seed(ctx context.Context) error {
 	}
 	r.inbox.SetSecrets(r.info.WebhookSecret, r.info.SecondMerchant.WebhookSecret, r.info.LimitedMerchant.WebhookSecret)
 	return nil
-}
-
-// storedOperator is a platform in the secret, with its accounts as they were written.
-type storedOperator struct {
-	Current  string                     `json:"current"`
-	Accounts map[string]json.RawMessage `json:"accounts"`
-}
-
-// mergeOperatorAccounts puts the run's accounts and routes into the operators' secret (empty for none). It replaces
-// them, because their addresses may have changed. Accounts and routes that a person added stay, and so does a current
-// account among them. A person's routes precede the run's.
-func mergeOperatorAccounts(
-	stored []byte, own map[string]storedOperator, routes map[string][]operator.Route,
-) ([]byte, error) {
-	merged, previous := map[string]any{}, map[string]storedOperator{}
-	if len(stored) > 0 && (json.Unmarshal(stored, &merged) != nil || merged == nil ||
-		json.Unmarshal(stored, &previous) != nil) {
-		return nil, errors.New("the operators' secret is not a JSON object") // the parser's error may quote it
-	}
-	removeStubAccounts(merged, previous)
-	if err := replaceStubRoutes(merged, stored, routes); err != nil {
-		return nil, err
-	}
-	for name, sandbox := range own {
-		before := previous[name]
-		for id, account := range before.Accounts {
-			if _, replaced := sandbox.Accounts[id]; !replaced {
-				sandbox.Accounts[id] = account
-			}
-		}
-		if _, found := sandbox.Accounts[before.Current]; found {
-			sandbox.Current = before.Current
-		}
-		merged[name] = sandbox
-	}
-	return json.Marshal(merged)
-}
-
-// operatorCredentials is the operators' secret in which the sandbox is each platform that has an operator's name.
-func operatorCredentials(address, token string) map[string]storedOperator {
-	senders := map[string]string{}
-	for _, c := range market.All() {
-		senders[c.Alpha2] = c.SenderPrefix() + "0000"
-	}
-	account, _ := json.Marshal(map[string]any{ // texts always marshal
-		"base_url": address, "access_token": token,
-		"service_id": serviceID, "application_id": applicationID, "contact_id": contactID,
-		"user_sms": map[string]any{"gw_token": "gateway-gw-token", "sender": senders, "sender_name": "Gateway"},
-	})
-	operators := map[string]storedOperator{}
-	for _, name := range operator.NamesWithPlatform() {
-		operators[name] = storedOperator{Current: "local", Accounts: map[string]json.RawMessage{"local": account}}
-	}
-	return operators
 }
 
 func issueCredentials(profile *merchant.Profile, ring *keyring.Ring, now time.Time) (issuedCredentials, error) {

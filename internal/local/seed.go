@@ -69,7 +69,7 @@ func (d Deployment) writeOperators(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	operators, routes := operatorCredentials(d.SandboxURL, d.SandboxToken), map[string][]operator.Route(nil)
+	operators, routes := sandboxCredentials(d.SandboxURL, d.SandboxToken), map[string][]operator.Route(nil)
 	if d.stubs != nil {
 		routes = platforms.Routes()
 		maps.Copy(operators, stubCredentials(*d.stubs))
