@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -35,34 +34,18 @@ func (t TestsToken) owner() string {
 // testsCaller is who calls tests and slots. The zero value may do everything.
 type testsCaller struct{ Owner, Merchant string }
 
-// testsCallerKey is the key of the testsCaller in a request's context.
-type testsCallerKey struct{}
-
-func callerOf(r *http.Request) testsCaller {
-	caller, _ := r.Context().Value(testsCallerKey{}).(testsCaller)
-	return caller
+// callerOf returns whose tests token a request has. A request with a control token, or without any, gets the zero value.
+func (s *Sandbox) callerOf(r *http.Request) testsCaller {
+	token := bearerToken(r)
+	isToken := func(t TestsToken) bool { return containsToken([]string{t.Token}, token) }
+	if i := slices.IndexFunc(s.config.TestsTokens, isToken); i >= 0 {
+		return testsCaller{s.config.TestsTokens[i].owner(), s.config.TestsTokens[i].Merchant}
+	}
+	return testsCaller{}
 }
 
 // mayUse reports whether a caller may see and change what an owner has.
 func (c testsCaller) mayUse(owner string) bool { return c.Owner == "" || c.Owner == owner }
-
-// requireTestsToken accepts the control tokens and the tests tokens, and notes whose token it is.
-func (s *Sandbox) requireTestsToken(next http.Handler) http.Handler {
-	var all []string
-	for _, t := range s.config.TestsTokens {
-		all = append(all, t.Token)
-	}
-	return s.requireControlToken(all, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		token = strings.TrimSpace(token)
-		isToken := func(t TestsToken) bool { return containsToken([]string{t.Token}, token) }
-		if i := slices.IndexFunc(s.config.TestsTokens, isToken); i >= 0 {
-			t := s.config.TestsTokens[i]
-			r = r.WithContext(context.WithValue(r.Context(), testsCallerKey{}, testsCaller{t.owner(), t.Merchant}))
-		}
-		next.ServeHTTP(w, r)
-	}))
-}
 
 // isOrderOf reports whether an order_id is a merchant's. Every order_id is one of the merchant "".
 func isOrderOf(merchant, orderID string) bool {

@@ -36,28 +36,40 @@ func closeAfterResponse(next http.Handler) http.Handler {
 	})
 }
 
-// requireControlToken accepts the control tokens and the given others. Without control tokens it accepts every call.
-func (s *Sandbox) requireControlToken(others []string, next http.Handler) http.Handler {
+// requireControlToken accepts the control tokens and the given tests tokens. Without control tokens it accepts every
+// call.
+func (s *Sandbox) requireControlToken(others []TestsToken, next http.Handler) http.Handler {
 	if len(s.config.ControlTokens) == 0 {
 		return next
 	}
-	return requireToken(slices.Concat(s.config.ControlTokens, others), next)
+	tokens := slices.Clone(s.config.ControlTokens)
+	for _, other := range others {
+		tokens = append(tokens, other.Token)
+	}
+	return requireToken(tokens, next)
 }
 
 // requireToken accepts a call with one of the bearer tokens and refuses all others with 401.
 func requireToken(tokens []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := r.Header.Get("Authorization")
-		scheme, token, _ := strings.Cut(header, " ")
-		switch {
-		case header == "":
+		switch token := bearerToken(r); {
+		case r.Header.Get("Authorization") == "":
 			errorResponse("900902").write(w)
-		case !strings.EqualFold(scheme, "Bearer") || !containsToken(tokens, strings.TrimSpace(token)):
+		case !containsToken(tokens, token):
 			errorResponse("900901").write(w)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// bearerToken returns the token of a request, "" for none or another scheme.
+func bearerToken(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // containsToken takes the same time for every token of one length, so that timing reveals none.
