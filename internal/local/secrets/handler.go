@@ -1,9 +1,12 @@
 package secrets
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"time"
 )
 
 // maxRequestBytes is the maximum size of a request: enough for a value of 64 KiB in base64.
@@ -73,3 +76,85 @@ var operations = map[string]func(*Store, *storedSecret, request) (any, error){
 	"secretsmanager.DescribeSecret": (*Store).describeSecret,
 	"secretsmanager.PutSecretValue": (*Store).putSecretValue,
 }
+
+// request has the parameters of all operations.
+type request struct {
+	SecretID           string `json:"SecretId"`
+	ClientRequestToken string
+	SecretString       *string
+}
+
+// valueResponse is a response about one version.
+type valueResponse struct {
+	ARN, Name     string
+	VersionID     string   `json:"VersionId"`
+	SecretString  string   `json:",omitempty"`
+	VersionStages []string `json:",omitempty"`
+	CreatedDate   float64  `json:",omitempty"`
+}
+
+// describeResponse is a response about a secret. Dates are seconds since 1970.
+type describeResponse struct {
+	ARN, Name          string
+	CreatedDate        float64
+	LastChangedDate    float64
+	VersionIdsToStages map[string][]string `json:",omitempty"`
+}
+
+func (*Store) getSecretValue(secret *storedSecret, _ request) (any, error) {
+	last := len(secret.Versions) - 1
+	if last < 0 {
+		return nil, errNoValue
+	}
+	response := secret.response(last)
+	response.SecretString, response.CreatedDate = secret.Versions[last].Text, unixSeconds(secret.Versions[last].Created)
+	return response, nil
+}
+
+// response returns what all responses have about the version at an index.
+func (s *storedSecret) response(index int) valueResponse {
+	return valueResponse{ARN: s.ARN, Name: s.Name, VersionID: s.Versions[index].ID, VersionStages: s.stages(index)}
+}
+
+// stages returns the staging labels of the version at an index.
+func (s *storedSecret) stages(index int) []string {
+	switch len(s.Versions) - index {
+	case 1:
+		return []string{"AWSCURRENT"}
+	case 2:
+		return []string{"AWSPREVIOUS"}
+	}
+	return nil
+}
+
+func (*Store) describeSecret(secret *storedSecret, _ request) (any, error) {
+	d := describeResponse{
+		ARN: secret.ARN, Name: secret.Name, CreatedDate: unixSeconds(secret.Created),
+		LastChangedDate: unixSeconds(secret.Changed), VersionIdsToStages: map[string][]string{},
+	}
+	for i, v := range secret.Versions {
+		if stages := secret.stages(i); stages != nil {
+			d.VersionIdsToStages[v.ID] = stages
+		}
+	}
+	return d, nil
+}
+
+// putSecretValue adds a value. The same request token with the same value changes nothing; another value is an error.
+func (s *Store) putSecretValue(secret *storedSecret, in request) (any, error) {
+	if in.SecretString == nil {
+		return nil, errInvalidParameter
+	}
+	v := secretVersion{cmp.Or(in.ClientRequestToken, s.newID()), *in.SecretString, s.now().UTC()}
+	if i := slices.IndexFunc(secret.Versions, func(old secretVersion) bool { return old.ID == v.ID }); i >= 0 {
+		if secret.Versions[i].Text != v.Text {
+			return nil, errVersionExists
+		}
+		return secret.response(i), nil
+	}
+	secret.Versions, secret.Changed = append(secret.Versions, v), v.Created
+	return secret.response(len(secret.Versions) - 1), s.save()
+}
+
+// unixSeconds returns a date in the protocol's form.
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
