@@ -12,9 +12,6 @@ import (
 	"mobilegateway/internal/template/node"
 )
 
-// accountID is the AWS account of resolved ARNs.
-const accountID = "000000000000"
-
 // document is the template as it is written.
 type document struct {
 	Parameters map[string]struct {
@@ -33,14 +30,12 @@ type resolver struct {
 	references    map[string]string // Template.References
 	resourceTypes map[string]string // by logical id
 	conditions    yaml.Node
-	region        string
 	err           error
 }
 
 func newResolver(root *document, options Options) (*resolver, error) {
 	r := &resolver{
-		references: map[string]string{}, resourceTypes: map[string]string{},
-		conditions: root.Conditions, region: cmp.Or(options.Region, "us-east-1"),
+		references: map[string]string{}, resourceTypes: map[string]string{}, conditions: root.Conditions,
 	}
 	for name, parameter := range root.Parameters {
 		if parameter.Default != nil {
@@ -54,8 +49,8 @@ func newResolver(root *document, options Options) (*resolver, error) {
 		r.references[name] = value
 	}
 	for name, value := range map[string]string{
-		"StackName": cmp.Or(options.StackName, "local"), "Region": r.region, "AccountId": accountID,
-		"Partition": "aws", "URLSuffix": "amazonaws.com",
+		"StackName": cmp.Or(options.StackName, "local"), "AccountId": "000000000000",
+		"Region": cmp.Or(options.Region, "us-east-1"), "Partition": "aws", "URLSuffix": "amazonaws.com",
 	} {
 		r.references["AWS::"+name] = value
 	}
@@ -94,15 +89,10 @@ func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// text resolves a scalar, !Ref, !GetAtt, !Sub or !If to its text; nil is "".
+// text resolves a scalar, !Ref, !Sub or !If to its text; nil is "".
 func (r *resolver) text(n *yaml.Node) string {
 	if n == nil {
 		return ""
-	}
-	if n.Kind == yaml.MappingNode && len(n.Content) == 2 { // the long form, such as Fn::Sub: text
-		short := *n.Content[1]
-		short.Tag = "!" + strings.TrimPrefix(n.Content[0].Value, "Fn::")
-		return r.text(&short)
 	}
 	switch {
 	case n.Tag == "!If":
@@ -111,8 +101,6 @@ func (r *resolver) text(n *yaml.Node) string {
 		r.fail(n, "a text was expected")
 	case n.Tag == "!Ref":
 		return r.reference(n, n.Value)
-	case n.Tag == "!GetAtt":
-		return r.attribute(n, n.Value)
 	case n.Tag == "!Sub":
 		return r.substitute(n)
 	case strings.HasPrefix(n.Tag, "!!"):
@@ -145,35 +133,12 @@ func (r *resolver) reference(n *yaml.Node, name string) string {
 	return value
 }
 
-// attribute resolves <logical id>.Arn and <logical id>.StreamArn.
-func (r *resolver) attribute(n *yaml.Node, reference string) string {
-	id, attribute, _ := strings.Cut(reference, ".")
-	kind := strings.Split(r.resourceTypes[id], "::")
-	if len(kind) < 2 {
-		r.fail(n, "%q refers to nothing", reference)
-		return ""
-	}
-	arn := strings.Join([]string{"arn:aws", strings.ToLower(kind[1]), r.region, accountID, r.references[id]}, ":")
-	switch attribute {
-	case "Arn":
-		return arn
-	case "StreamArn":
-		return arn + "/stream"
-	}
-	r.fail(n, "the attribute of %q is not supported", reference)
-	return ""
-}
-
 // subPlaceholder is one ${...} of !Sub.
 var subPlaceholder = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
 func (r *resolver) substitute(n *yaml.Node) string {
 	return subPlaceholder.ReplaceAllStringFunc(n.Value, func(match string) string {
-		name := match[2 : len(match)-1]
-		if strings.Contains(name, ".") {
-			return r.attribute(n, name)
-		}
-		return r.reference(n, name)
+		return r.reference(n, match[2:len(match)-1])
 	})
 }
 
