@@ -15,7 +15,6 @@ import (
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/secret"
-	"mobilegateway/shared/webhook"
 )
 
 // endpointKey is a merchant's URL.
@@ -69,9 +68,9 @@ func (a *attention) addEntry(e *ledger.Entry) {
 }
 
 // lostCallback reports whether no callback and no lookup can end an entry, because the key of its address was revoked.
-func (s *session) lostCallback(e *ledger.Entry, closedAt time.Time) bool {
+func (a *attention) lostCallback(e *ledger.Entry, closedAt time.Time) bool {
 	return awaitsCallback(e) && !comesByLookup(e) && closedAt.Before(e.ReservedAt) &&
-		s.callbackRing != nil && callback.MayHaveLost(s.callbackRing, e, s.SecretCache)
+		a.callbacks != nil && callback.MayHaveLost(a.callbacks, e, a.SecretCache)
 }
 
 // unknownReason returns why only a person ends an unknown outcome, "" if the gateway may still end it. It is what
@@ -162,30 +161,30 @@ func (a *attention) addDeadLetters() {
 // notification that is parked although its URL is enabled is queued by the sweep.
 func (a *attention) addEndpoints(merchants []*merchant.Profile) error {
 	for _, p := range merchants {
-		urls := []string{p.NotifURL}
+		var urls []string
+		if p.NotifURL != "" {
+			urls = []string{p.NotifURL}
+		}
 		for key := range a.parked {
-			if key.merchantID == p.ID {
+			if key.merchantID == p.ID && key.url != "" {
 				urls = append(urls, key.url)
 			}
 		}
 		slices.Sort(urls)
-		for _, url := range slices.Compact(urls) {
-			if url == "" {
-				continue
-			}
-			health, err := a.stores.EndpointHealth.Health(a, webhook.Endpoint{MerchantID: p.ID, URL: url})
-			if err != nil {
-				return err
-			}
+		healths, err := endpointHealths(a.session, p, slices.Compact(urls))
+		if err != nil {
+			return err
+		}
+		for _, health := range healths {
 			if health.Enabled() {
 				continue
 			}
-			parked := a.parked[endpointKey{p.ID, url}]
+			parked := a.parked[endpointKey{p.ID, health.URL}]
 			a.add(attentionView{
-				Since: health.DisabledAt, What: waitsEndpoint, Merchant: p.Name, Subject: url,
+				Since: health.DisabledAt, What: waitsEndpoint, Merchant: p.Name, Subject: health.URL,
 				Detail: strings.TrimSpace(fmt.Sprintf("%s %d: %s parked", health.LastReason, health.LastStatus,
 					plural(parked, "notification"))),
-			}, confirmArguments("endpoint", "enable", p.Name, "--url", url)...)
+			}, confirmArguments("endpoint", "enable", p.Name, "--url", health.URL)...)
 		}
 	}
 	return nil

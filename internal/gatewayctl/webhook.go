@@ -26,14 +26,11 @@ type webhookSecretCommands struct {
 
 // readWebhookRing reads the ring from which webhook secrets are derived.
 func readWebhookRing(s *session) (*keyring.Ring, error) {
-	current, err := readSecret(s, s.WebhookKeySecret, "WEBHOOK_KEY_SECRET")
-	if err != nil {
-		return nil, err
+	ring, err := ringArgument{ringWebhooks}.parse(s)
+	if err == nil && ring == nil {
+		err = errors.New("the webhook key ring has no key yet: run keys add webhooks")
 	}
-	if len(current.Value) == 0 {
-		return nil, errors.New("the webhook key ring has no key yet: run keys add webhooks")
-	}
-	return keyring.Parse(current.Value)
+	return ring, err
 }
 
 // issueWebhookSecret adds a version to a profile, derived from the key that signs now. It does not store the profile.

@@ -44,6 +44,9 @@ func (r *Gateway) readTemplate(context.Context) (err error) {
 	parameters := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
 	maps.Copy(parameters, r.config.Parameters)
 	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), parameters)
+	if err == nil && r.config.RecordCalls != nil {
+		r.recorder = r.config.RecordCalls(r.template, r.functionAccessKey)
+	}
 	return err
 }
 
@@ -56,25 +59,6 @@ func (r *Gateway) build(ctx context.Context) error {
 
 func (r *Gateway) programsDir() string {
 	return filepath.Join(r.config.Dir, "programs")
-}
-
-// startCallRecorder starts the record of the functions' AWS calls if Config.RecordCalls is set.
-func (r *Gateway) startCallRecorder(context.Context) error {
-	if r.config.RecordCalls == nil {
-		return nil
-	}
-	functions, resources := map[string]string{}, map[string]string{}
-	for _, f := range r.template.Functions {
-		functions[r.functionAccessKey(f.LogicalID)] = f.LogicalID
-	}
-	for _, table := range r.template.Tables {
-		resources[table.Name] = table.LogicalID
-	}
-	for _, secret := range r.template.Secrets {
-		resources[secret.Name] = secret.LogicalID
-	}
-	r.recorder = r.config.RecordCalls(functions, resources, accessKey(r.config.Dir))
-	return nil
 }
 
 func (r *Gateway) startSecrets(context.Context) (err error) {

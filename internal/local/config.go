@@ -45,9 +45,9 @@ type Config struct {
 	Stubs bool
 	// WAF applies the rules of deploy/waf.yaml at the API's port.
 	WAF bool
-	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. functions are the logical ids by
-	// access key, resources those of tables and secrets by name. accessKey is the one that the database expects.
-	RecordCalls func(functions, resources map[string]string, accessKey string) CallRecorder
+	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. accessKey returns a function's key by
+	// its logical id; for "" it is the one that the database expects.
+	RecordCalls func(t *template.Template, accessKey func(logicalID string) string) CallRecorder
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
 }

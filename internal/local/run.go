@@ -74,7 +74,7 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 	}
 	r.console = &console{out: r.config.Out}
 	steps := []func(context.Context) error{
-		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB,
+		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startSecrets, r.startDynamoDB,
 		r.startInbox, r.startStubs, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources,
 		r.publishRunFiles,
 	}
