@@ -38,7 +38,8 @@ func (a *attention) addEntry(e *ledger.Entry) {
 	closedAt := a.closed[closeSubject(e)]
 	if a.lostCallback(e, closedAt) {
 		view.What = waitsCallback
-		view.Detail = "the key of its callback address was revoked: contact operator " + e.Operator + ", " + e.UpstreamKey
+		view.Detail = fmt.Sprintf("the key of its callback address was revoked: contact operator %s, %s", e.Operator,
+			e.UpstreamKey)
 		a.add(view, closing...)
 	}
 	if conflicts := openConflicts(e, closedAt); len(conflicts) > 0 {

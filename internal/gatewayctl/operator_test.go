@@ -30,8 +30,7 @@ func newAccount(t *testing.T, platform, baseURL, token string) map[string]string
 		if len(field.NeededBy) == 0 {
 			continue // an optional one, such as the header prefix, which the sandbox does not have
 		}
-		refused := func(value string) bool { return field.Check(value) != nil }
-		values := slices.DeleteFunc(sampleValues(), refused)
+		values := slices.DeleteFunc(sampleValues(), func(value string) bool { return field.Check(value) != nil })
 		if len(values) == 0 {
 			t.Fatalf("no sample value for %s of %s", field.Path, platform)
 		}

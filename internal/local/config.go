@@ -45,8 +45,8 @@ type Config struct {
 	Stubs bool
 	// WAF applies the rules of deploy/waf.yaml at the API's port.
 	WAF bool
-	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. accessKey returns a function's key by
-	// its logical id; for "" it is the one that the database expects.
+	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. accessKey returns the key of a
+	// function by its logical id; for "" it is the one that the database expects.
 	RecordCalls func(t *template.Template, accessKey func(logicalID string) string) CallRecorder
 	// Out receives one line per request; nil discards them.
 	Out io.Writer

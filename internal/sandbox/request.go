@@ -216,7 +216,7 @@ func (t TestsToken) owner() string {
 // testsCaller is who calls tests and slots. The zero value may do everything.
 type testsCaller struct{ Owner, Merchant string }
 
-// callerOf returns whose tests token a request has. A request with a control token, or without any, gets the zero value.
+// callerOf returns whose tests token a request has: the zero value for a control token, or without any.
 func (s *Sandbox) callerOf(r *http.Request) testsCaller {
 	token := bearerToken(r)
 	isToken := func(t TestsToken) bool { return containsToken([]string{t.Token}, token) }

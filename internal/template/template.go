@@ -1,5 +1,6 @@
-// Package template reads the deployment's template.yaml: its routes, functions, tables, secrets and gateway
-// responses, with references resolved. Package roles reads its roles. The local run, the tests and the benchmarks therefore use what is deployed.
+// Package template reads the deployment's template.yaml: its routes, functions, tables, secrets and gateway responses,
+// with references resolved. The local run, the tests and the benchmarks therefore use what is deployed. Package roles
+// reads the permissions.
 //
 // It supports the part of AWS SAM and CloudFormation that this template uses. In a value that it reads, an unsupported
 // intrinsic function is an error that names the line. It changes nothing and starts nothing.

@@ -94,7 +94,7 @@ func (t *Template) Role(logicalID string) *Role {
 	return &t.Roles[i]
 }
 
-// reader keeps the first error, so that Parse checks it once. What it returns after an error has no meaning.
+// reader keeps the first error, so that Parse checks it once. Its results after an error have no meaning.
 type reader struct{ err error }
 
 // fail records an error at the line of a node, unless there is one already.
