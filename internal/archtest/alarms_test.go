@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"mobilegateway/internal/template"
+	"mobilegateway/internal/template/roles"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -117,7 +119,11 @@ func TestThrottleAlarmCoversAllTables(t *testing.T) {
 		}
 		covered[w.Name+" "+place] = true
 	}
-	for _, role := range loadTemplate(t).Roles {
+	deployed, err := roles.Load(filepath.Join(loadTree(t).Root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range deployed.Roles {
 		for _, statement := range role.Statements {
 			for _, action := range statement.Actions {
 				for _, place := range statement.Resources {

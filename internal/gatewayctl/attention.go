@@ -58,16 +58,9 @@ func (c *attentionList) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	closed, err := s.closedAt()
+	a, err := s.newAttention()
 	if err != nil {
 		return err
-	}
-	if err := s.readCallbackRing(); err != nil {
-		return err
-	}
-	a := &attention{
-		session: s, closed: closed, deadLetters: map[string]*deadLetters{},
-		parked: map[endpointKey]int{}, accounts: map[accountRef]*accountUse{},
 	}
 	since := c.Since.Time
 	if since.IsZero() {
@@ -97,6 +90,7 @@ type attention struct {
 	*session
 	views       []attentionView
 	closed      map[string]time.Time    // by the subject of the audit record
+	callbacks   *keyring.Ring           // nil without a key
 	deadLetters map[string]*deadLetters // by the merchant's name
 	parked      map[endpointKey]int
 	accounts    map[accountRef]*accountUse
@@ -108,14 +102,17 @@ func (a *attention) add(v attentionView, command ...string) {
 	a.views = append(a.views, v)
 }
 
-// readCallbackRing reads the callback ring once; a ring without a key stays nil.
-func (s *session) readCallbackRing() error {
-	stored, err := ringArgument{ringCallbacks}.ProvideRing(s)
-	if err != nil || len(stored.private.Value) == 0 {
-		return err
+// newAttention reads what people closed, and the ring of callback keys.
+func (s *session) newAttention() (*attention, error) {
+	a := &attention{
+		session: s, deadLetters: map[string]*deadLetters{}, parked: map[endpointKey]int{},
+		accounts: map[accountRef]*accountUse{},
 	}
-	s.callbackRing, err = keyring.Parse(stored.private.Value)
-	return err
+	var err error
+	if a.closed, err = s.closedAt(); err == nil {
+		a.callbacks, err = ringArgument{ringCallbacks}.parse(s)
+	}
+	return a, err
 }
 
 // latestTime returns the later of two times.
@@ -172,16 +169,14 @@ func (c *attentionClose) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	closed, err := s.closedAt()
+	a, err := s.newAttention()
 	if err != nil {
 		return err
 	}
-	if err := s.readCallbackRing(); err != nil {
-		return err
-	}
-	conflicts, dead := openConflicts(e, closed[closeSubject(e)]), openDeadLetters(e, closed[closeSubject(e)])
+	closedAt := a.closed[closeSubject(e)]
+	conflicts, dead := openConflicts(e, closedAt), openDeadLetters(e, closedAt)
 	lost := 0
-	if s.lostCallback(e, closed[closeSubject(e)]) {
+	if a.lostCallback(e, closedAt) {
 		lost = 1
 	}
 	if len(conflicts)+len(dead)+lost == 0 {

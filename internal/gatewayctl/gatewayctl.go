@@ -23,7 +23,6 @@ import (
 	"github.com/posener/complete"
 
 	"mobilegateway/shared/dailyamount"
-	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
@@ -276,9 +275,8 @@ type session struct {
 	context.Context
 	System
 	*commandLine
-	stores       *Stores       // set by openStores; readOnly in a dry run
-	callbackRing *keyring.Ring // set by readCallbackRing
-	plan         string        // the detail of the first audit record: what must be known if the change is interrupted
+	stores *Stores // set by openStores; readOnly in a dry run
+	plan   string  // the detail of the first audit record: what must be known if the change is interrupted
 }
 
 // openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is

@@ -72,9 +72,11 @@ func (c *operatorSet) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.changeCredentials(actionSetCredentials, stored, func() (credentialsByOperator, []credentialChange, error) {
-		return stored.operators.merge(given, c.Replace)
-	})
+	next, changes, err := stored.operators.merge(given, c.Replace)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	return s.changeCredentials(actionSetCredentials, stored, next, changes)
 }
 
 type operatorRotateToken struct {
@@ -104,22 +106,17 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	if err != nil {
 		return err
 	}
-	var renewed credentialsByOperator
 	given := givenCredentials{name: {accounts: map[string]map[string]string{id: {"access_token": token}}}}
-	err = s.changeCredentials("rotate an operator's token", stored,
-		func() (credentialsByOperator, []credentialChange, error) {
-			next, changes, err := stored.operators.merge(given, false)
-			renewed = next
-			if errors.Is(err, errIncomplete) {
-				fmt.Fprintf(s.Stderr, "Warning: %v. Add the fields with operator set.\n", err)
-				err = nil
-			}
-			return next, changes, err
-		})
-	if err != nil || s.Yes {
+	next, changes, err := stored.operators.merge(given, false)
+	if errors.Is(err, errIncomplete) {
+		fmt.Fprintf(s.Stderr, "Warning: %v. Add the fields with operator set.\n", err)
+	} else if err != nil {
+		return usageError("%w", err)
+	}
+	if err := s.changeCredentials("rotate an operator's token", stored, next, changes); err != nil || s.Yes {
 		return err
 	}
-	stored.operators = renewed
+	stored.operators = next
 	return tryToken(s, schema.row, accountView{Operator: name, Account: id}, stored)
 }
 
@@ -190,14 +187,10 @@ func newCredentialChange(schema accountSchema, id, path, from, to string) creden
 	return change
 }
 
-// changeCredentials stores the credentials that merge returns, and shows their differences from the stored ones.
+// changeCredentials stores the next credentials, and shows their differences from the stored ones.
 func (s *session) changeCredentials(
-	action string, stored storedCredentials, merge func() (credentialsByOperator, []credentialChange, error),
+	action string, stored storedCredentials, next credentialsByOperator, changes []credentialChange,
 ) error {
-	next, changes, err := merge()
-	if err != nil {
-		return usageError("%w", err)
-	}
 	effective := slices.DeleteFunc(slices.Clone(changes), func(c credentialChange) bool { return c.unchanged })
 	if len(effective) == 0 {
 		return errors.New("nothing changes: the stored credentials have each value of the input already")

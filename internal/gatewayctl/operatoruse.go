@@ -136,7 +136,7 @@ func (s *session) countLiveEntries() (counts map[accountRef]int, examples map[ac
 		if err != nil {
 			return nil, nil, err
 		}
-		if read++; read%progressEntries == 0 {
+		if read++; read%readProgress == 0 {
 			fmt.Fprintf(s.Stderr, "checked %d transactions that are due\n", read)
 		}
 		if ref := pinRef(operator.PinOf(e)); mayCallOperator(e) {
@@ -146,9 +146,6 @@ func (s *session) countLiveEntries() (counts map[accountRef]int, examples map[ac
 	}
 	return counts, examples, nil
 }
-
-// progressEntries is the number of entries between two lines of progress.
-const progressEntries = 10_000
 
 // mayCallOperator reports whether an entry may cause another call with its account.
 func mayCallOperator(e *ledger.Entry) bool {

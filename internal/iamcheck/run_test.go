@@ -15,7 +15,7 @@ import (
 	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/localtest"
-	"mobilegateway/internal/template"
+	"mobilegateway/internal/template/roles"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
@@ -246,7 +246,7 @@ func TestRolesMatchObservedCalls(t *testing.T) {
 	g.exceedLimits(t, shop+"/")
 	g.sendWithoutRoute(t, shop+"/")
 
-	deployed, err := template.Load(filepath.Join("..", "..", "template.yaml"), template.Options{})
+	deployed, err := roles.Load(filepath.Join("..", "..", "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

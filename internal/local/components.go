@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +20,8 @@ import (
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/local/sigv4"
 	"mobilegateway/internal/local/waf"
+	"mobilegateway/internal/operatorstub"
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/internal/template"
@@ -41,6 +44,9 @@ func (r *Gateway) readTemplate(context.Context) (err error) {
 	parameters := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
 	maps.Copy(parameters, r.config.Parameters)
 	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), parameters)
+	if err == nil && r.config.RecordCalls != nil {
+		r.recorder = r.config.RecordCalls(r.template, r.functionAccessKey)
+	}
 	return err
 }
 
@@ -53,25 +59,6 @@ func (r *Gateway) build(ctx context.Context) error {
 
 func (r *Gateway) programsDir() string {
 	return filepath.Join(r.config.Dir, "programs")
-}
-
-// startCallRecorder starts the record of the functions' AWS calls if Config.RecordCalls is set.
-func (r *Gateway) startCallRecorder(context.Context) error {
-	if r.config.RecordCalls == nil {
-		return nil
-	}
-	functions, resources := map[string]string{}, map[string]string{}
-	for _, f := range r.template.Functions {
-		functions[r.functionAccessKey(f.LogicalID)] = f.LogicalID
-	}
-	for _, table := range r.template.Tables {
-		resources[table.Name] = table.LogicalID
-	}
-	for _, secret := range r.template.Secrets {
-		resources[secret.Name] = secret.LogicalID
-	}
-	r.recorder = r.config.RecordCalls(functions, resources, accessKey(r.config.Dir))
-	return nil
 }
 
 func (r *Gateway) startSecrets(context.Context) (err error) {
@@ -149,6 +136,21 @@ func (r *Gateway) startSandbox(context.Context) (err error) {
 	}
 	r.onClose(func() { _ = r.sandbox.Close() })
 	r.serve(r.listeners.sandbox, r.sandbox.Handler())
+	return nil
+}
+
+// startStubs serves the stubs of operators' platforms if Config.Stubs is set. Their state is in memory only, and the
+// secret of their callbacks is new in each run.
+func (r *Gateway) startStubs(context.Context) error {
+	if !r.config.Stubs {
+		return nil
+	}
+	r.stubs = &platforms.Config{
+		URL: listenerURL(r.listeners.stubs), GatewayURL: listenerURL(r.listeners.api),
+		CallbackSecret: rand.Text() + rand.Text(),
+		Kit:            operatorstub.Config{Speed: float64(r.config.Speed), Logf: r.console.printf},
+	}
+	r.serve(r.listeners.stubs, r.stubs.Handler())
 	return nil
 }
 

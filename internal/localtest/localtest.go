@@ -17,6 +17,7 @@ import (
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/repository"
+	"mobilegateway/internal/template"
 )
 
 // startTimeout bounds a start, including the build of the programs.
@@ -60,8 +61,18 @@ type Gateway struct {
 func (g *Gateway) RecordedCalls() []awscalls.Call { return g.calls.Calls() }
 
 // recordCalls starts the record of the functions' AWS calls.
-func (g *Gateway) recordCalls(functions, resources map[string]string, accessKey string) local.CallRecorder {
-	g.calls = awscalls.New(functions, resources, accessKey, func() {
+func (g *Gateway) recordCalls(t *template.Template, accessKey func(logicalID string) string) local.CallRecorder {
+	functions, resources := map[string]string{}, map[string]string{}
+	for _, f := range t.Functions {
+		functions[accessKey(f.LogicalID)] = f.LogicalID
+	}
+	for _, table := range t.Tables {
+		resources[table.Name] = table.LogicalID
+	}
+	for _, secret := range t.Secrets {
+		resources[secret.Name] = secret.LogicalID
+	}
+	g.calls = awscalls.New(functions, resources, accessKey(""), func() {
 		g.writing.Lock()
 		defer g.writing.Unlock()
 		_ = g.calls.Write(filepath.Join(g.Dir, awscalls.FileName)) // without the file the test of the record fails

@@ -1,4 +1,4 @@
-package template_test
+package roles_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/template"
+	"mobilegateway/internal/template/roles"
 )
 
 // roleTemplate is a template without the properties of its role.
@@ -22,7 +22,7 @@ Resources:
 `
 
 func TestRoles(t *testing.T) {
-	parsed, err := template.Parse(fmt.Appendf(nil, roleTemplate, `{Policies: [{PolicyDocument: {Statement: [
+	parsed, err := roles.Parse(fmt.Appendf(nil, roleTemplate, `{Policies: [{PolicyDocument: {Statement: [
 	  {Effect: Allow, Action: [a:A, a:B],
 	   Resource: [!GetAtt T.Arn, !GetAtt T.StreamArn, !Sub "${T.Arn}/index/due", !Ref S]},
 	  !If [Sometimes,
@@ -30,7 +30,7 @@ func TestRoles(t *testing.T) {
 	  {Effect: Allow, Action: y:S, Resource: !If [Sometimes, !Ref Other, !GetAtt T.StreamArn]},
 	  {Effect: Allow, Action: g:I, Resource: !GetAtt T.Arn,
 	   Condition: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["a#*", "b#*"]}}},
-	  {Effect: Allow, Action: x:P, Resource: "*"}]}}]}`), template.Options{})
+	  {Effect: Allow, Action: x:P, Resource: "*"}]}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestRoles(t *testing.T) {
 	if other := parsed.Role("Other"); other != nil {
 		t.Errorf("the template has no role Other, but %+v was found", other)
 	}
-	want := []template.Statement{
+	want := []roles.Statement{
 		{Actions: []string{"a:A", "a:B"}, Resources: []string{"T", "T/stream", "T/index/due", "S"}},
 		{
 			Actions: []string{"k:D"}, Resources: []string{"Key"}, Condition: "Sometimes",
@@ -80,7 +80,7 @@ func TestUnsupportedRoles(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := template.Parse(fmt.Appendf(nil, roleTemplate, c.properties), template.Options{})
+			_, err := roles.Parse(fmt.Appendf(nil, roleTemplate, c.properties))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
@@ -90,7 +90,7 @@ func TestUnsupportedRoles(t *testing.T) {
 
 func TestFunctionPoliciesAreRefused(t *testing.T) {
 	text := strings.Replace(fmt.Sprintf(roleTemplate, "{Policies: []}"), "Role: ", "Policies: [X], Role: ", 1)
-	_, err := template.Parse([]byte(text), template.Options{})
+	_, err := roles.Parse([]byte(text))
 	if err == nil || !strings.Contains(err.Error(), "its role") {
 		t.Errorf("the error is %v, want a hint at the function's role", err)
 	}
