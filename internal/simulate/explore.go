@@ -37,8 +37,8 @@ type Scope struct {
 	Jumps int
 	// Full switches the reductions off, Paths also explores states that repeat again.
 	Full, Paths bool
-	// Report, if set, gets the numbers of runs and states every 30 seconds of a long search, and how much of it is done
-	// if all its branches were equally long.
+	// Report, if set, gets the numbers of runs and states every 30 seconds of a long search. done is the part of the
+	// search that is over, if all its branches are equally long.
 	Report func(runs, states int, done float64)
 	// Bug, if set, spoils the client of the tables, for a proof that the search finds a mistake.
 	Bug func(wiring.DynamoDB) wiring.DynamoDB

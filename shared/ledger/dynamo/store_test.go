@@ -227,7 +227,7 @@ func TestEmptyPageHidesNothing(t *testing.T) {
 	query := ledger.DueQuery{Shard: 1, Before: ledgertest.Now(), Limit: 10}
 	keys, next, err := store.DueKeys(context.Background(), query)
 	if err != nil || len(keys) != 0 || next != "1700000000000#charge#c1" {
-		t.Errorf("an empty page with a key to go on from: %v, cursor %q, %v", keys, next, err)
+		t.Errorf("an empty page before another one: %v, cursor %q, %v", keys, next, err)
 	}
 }
 
