@@ -28,9 +28,6 @@ func newAccount(t *testing.T, platform, baseURL, token string) map[string]string
 	}
 	account := map[string]string{}
 	for _, field := range schema.fields {
-		if len(field.NeededBy) == 0 {
-			continue // an optional one, such as the header prefix, which the sandbox does not have
-		}
 		values := slices.DeleteFunc(sampleValues(), func(value string) bool { return field.Check(value) != nil })
 		if len(values) == 0 {
 			t.Fatalf("no sample value for %s of %s", field.Path, platform)
@@ -44,11 +41,11 @@ func newAccount(t *testing.T, platform, baseURL, token string) map[string]string
 			account[group+"."+code] = values[0]
 		}
 	}
-	if _, found := schema.find("path_word"); found {
+	if account["path_word"] != "" {
 		account["header_prefix"], account["path_word"] = "X-Operator", strings.TrimPrefix(resource.EndUserID, "acr:")
 	}
 	account["base_url"] = baseURL
-	if _, found := schema.find("access_token"); found {
+	if account["access_token"] != "" {
 		account["access_token"] = token
 	}
 	return account
@@ -389,16 +386,4 @@ func TestMayCallOperator(t *testing.T) {
 		}
 		checkEqual(t, name, mayCallOperator(&c.entry), c.want)
 	}
-}
-
-// Without a merchant that may use the operator, a mistake of the first set can be corrected in place.
-func TestFirstCredentialsCanBeCorrected(t *testing.T) {
-	d := newTestTool(t)
-	d.useSandboxOperator()
-	d.input = `{"sandbox":{"accounts":{"a1":{"base_url":"https://op.example"}}}}`
-	d.apply("operator set -")
-	d.input = credentialsOf(t, "orange", "a1", newAccount(t, "orange", "https://op.example", "t"))
-	d.apply("operator set - --replace")
-	want := []accountView{{"orange", "a1", true, "https://op.example"}}
-	checkEqual(t, "accounts", query[[]accountView](d, "operator list"), want)
 }

@@ -220,3 +220,15 @@ func TestMutatedCredentials(t *testing.T) {
 		t.Errorf("%d files, %d of them accepted", mutations, accepted)
 	}
 }
+
+// Without a merchant that may use the operator, a mistake of the first set can be corrected in place.
+func TestFirstCredentialsCanBeCorrected(t *testing.T) {
+	d := newTestTool(t)
+	d.useSandboxOperator()
+	d.input = `{"sandbox":{"accounts":{"a1":{"base_url":"https://op.example"}}}}`
+	d.apply("operator set -")
+	d.input = credentialsOf(t, "orange", "a1", newAccount(t, "orange", "https://op.example", "t"))
+	d.apply("operator set - --replace")
+	checkEqual(t, "accounts", query[[]accountView](d, "operator list"),
+		[]accountView{{"orange", "a1", true, "https://op.example"}})
+}
