@@ -153,7 +153,7 @@ var ledgerVariants = []variant{
 				outside.HangBefore, outside.TruncatedAfter, outside.GarbageBefore,
 				outside.ServerErrorBefore)).with(faultsOf(outside.CallbackTimes, outside.CallbackNever)),
 		edits: []edit{
-			{lookupFile, "if lookup.Responded || isInert(", "if lookup.Supported || isInert("},
+			{lookupFile, "if lookup.Responded || !lookup.", "if lookup.Supported || !lookup."},
 			{lookupFile, "ledger.Unchanged && lookup.Responded && !", "ledger.Unchanged && !"},
 		},
 	},
