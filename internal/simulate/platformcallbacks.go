@@ -32,6 +32,14 @@ type platformCallback struct {
 	isForged, isForeign        bool // isForeign: another account reports on our payment
 }
 
+// function is the function that a callback is for.
+func (c platformCallback) function() string {
+	if strings.Contains(c.address, "/accounts/receipts/") {
+		return functionReceipt
+	}
+	return functionNotif
+}
+
 // The contents of a callback with a fault, beside the genuine one.
 const (
 	contentForged = 1 + iota
@@ -85,15 +93,27 @@ func (p *platform) addFalse(genuine *platformCallback, content int, wait time.Du
 	case content == contentForeign && strings.HasSuffix(other.address, "/stub/"+platformSecret):
 		w.count("platform: callback by another account")
 		other.address = strings.TrimSuffix(other.address, "stub/"+platformSecret) + otherAccount + "/" + otherSecret
-		other.body, other.isForeign = bytes.Replace(other.body, []byte(`"amount":"`), []byte(`"amount":"9`), 1), true
+		other.body, other.isForeign = falsify(other.body), true
 	default:
 		return
 	}
 	w.kernel.At(time.Now().Add(wait), "false callback", func() { p.callBack(other) })
 }
 
-// contradict is a callback's body with the opposite outcome.
+// falsify changes the amount of a payment, or the status of an SMS.
+func falsify(body []byte) []byte {
+	body = bytes.Replace(body, []byte(`"amount":"`), []byte(`"amount":"9`), 1)
+	for _, status := range []ledger.Status{ledger.DeliveredToNetwork, ledger.DeliveredToTerminal} {
+		body = bytes.Replace(body, []byte(status), []byte(ledger.DeliveryImpossible), 1)
+	}
+	return body
+}
+
+// contradict is a callback's body with the opposite outcome, or a receipt with an unknown id.
 func (p *platform) contradict(c platformCallback) []byte {
+	if c.function() == functionReceipt {
+		return bytes.Replace(c.body, []byte(`"callbackData":"`), []byte(`"callbackData":"9`), 1)
+	}
 	_, row := p.reportedOn(c)
 	success, failure := []byte(`"`+row.success+`"`), []byte(`"`+row.failure+`"`)
 	switch {
@@ -122,7 +142,7 @@ func (p *platform) reportedOn(c platformCallback) (*ledger.Entry, platformRow) {
 	return e, row
 }
 
-// callBack invokes notif. A forged callback never gets 2xx (invariant 5), and a correct one never 404 (invariant 8).
+// callBack invokes notif or receipt. A forged callback never gets 2xx (invariant 5), and a correct one never 404 (invariant 8).
 func (p *platform) callBack(c platformCallback) {
 	w := p.world
 	payload, err := outside.CallbackRequest(c.method, c.address, c.body, "Wave-Signature", c.signature)
@@ -132,8 +152,12 @@ func (p *platform) callBack(c platformCallback) {
 	}
 	stamp, _, _ := strings.Cut(strings.TrimPrefix(c.signature, "t="), ",")
 	signed, _ := strconv.ParseInt(stamp, 10, 64)
+	isGenuineReceipt := c.function() == functionReceipt && !c.isForged && !c.isForeign
+	if isGenuineReceipt {
+		p.messages.receipt(c.body, false)
+	}
 	isOld := c.signature != "" && time.Since(time.Unix(signed, 0)) > signedAge
-	w.invoke(functionNotif, payload, func(r result) {
+	w.invoke(c.function(), payload, func(r result) {
 		if r.lost || r.err != nil {
 			return
 		}
@@ -144,6 +168,8 @@ func (p *platform) callBack(c platformCallback) {
 			w.checker.fail(5, "a forged callback of a platform got %d", response.Status)
 		case err != nil || response.Status == http.StatusNotFound && !c.isForged && !isOld:
 			w.checker.fail(8, "a correct callback of a platform got %d (%v)", response.Status, err)
+		case isGenuineReceipt && response.Status == http.StatusOK:
+			p.messages.receipt(c.body, true)
 		case response.Status == http.StatusOK:
 			p.accepted(c)
 		}
@@ -154,6 +180,9 @@ func (p *platform) callBack(c platformCallback) {
 // another account reported it: that changes nothing (invariant 5).
 func (p *platform) accepted(c platformCallback) {
 	checker := p.world.checker
+	if c.function() == functionReceipt {
+		return
+	}
 	if string(c.body) == unreadBody {
 		checker.unreadCallback(c.address)
 		return

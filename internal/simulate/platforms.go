@@ -25,9 +25,11 @@ import (
 )
 
 // platformHost serves the stubs of all platforms. platformSecret ends the addresses of their static callbacks.
+// platformBaseURL is the gateway's address in their worlds: one of them takes only short callback addresses.
 const (
-	platformHost   = "platforms.operator.example.net"
-	platformSecret = "0123456789abcdefSTATICSECRET0123456789"
+	platformHost    = "platforms.operator.example.net"
+	platformBaseURL = "https://gateway.example.net"
+	platformSecret  = "0123456789abcdefSTATICSECRET0123456789"
 )
 
 // platformRow declares the wire of a platform: where its stub is, and where a payment has its facts in the body.
@@ -55,6 +57,7 @@ var platformRows = []platformRow{
 		reportKey: "data.client_reference", success: "checkout.session.completed"},
 	{name: "orange-webpay", prefix: "/orangewebpay", payPath: "/webpayment", key: "order_id",
 		upstreamKey: "order_id", order: "order_id", expires: true, success: "SUCCESS", failure: "FAILED"},
+	{name: smsPlatform, prefix: "/orangesms", payPath: "/requests", reportKey: "deliveryInfoNotification.callbackData"},
 }
 
 // platform is the stubs of the real operators' platforms, which run inside the kernel: they work in calls and timers
@@ -70,6 +73,9 @@ type platform struct {
 	effects  map[string]outside.Effect // by upstream key
 	byOrder  map[string]int            // number of effects by order_id
 	reported map[string]int            // effects that were reported to the checker, by prefix
+	messages messages
+	// hasSandbox is false if charges and SMS go to orange, whose SMS have a platform here.
+	hasSandbox bool
 }
 
 // addPlatforms adds the platforms to a world.
@@ -77,20 +83,23 @@ func (w *World) addPlatforms(rate int) {
 	p := &platform{
 		world: w, rate: rate, sent: map[string]outside.Effect{}, bodies: map[string][]byte{},
 		orders: map[string]string{}, effects: map[string]outside.Effect{}, byOrder: map[string]int{},
-		reported: map[string]int{},
+		reported: map[string]int{}, messages: newMessages(),
 	}
 	p.config = platforms.Config{
-		URL: "https://" + platformHost, GatewayURL: outside.APIBaseURL, CallbackSecret: platformSecret,
+		URL: "https://" + platformHost, GatewayURL: platformBaseURL, CallbackSecret: platformSecret,
 		Kit: operatorstub.Config{
 			Now: time.Now, After: p.after, Rand: &reader{w.tape}, Client: &http.Client{Transport: p},
 		},
 	}
 	p.handler = p.config.Handler()
-	if w.tape.Choose("MTN calls back by PUT", 2) == 1 {
-		p.do(httptest.NewRequestWithContext(context.Background(), http.MethodPut, "/mtn/stub/v1/quirks",
-			strings.NewReader(`{"callback_put":true}`)))
+	for _, quirk := range []string{"/mtn callback_put", "/orangesms receipts_reordered", "/orangesms receipts_twice"} {
+		if prefix, name, _ := strings.Cut(quirk, " "); w.tape.Choose("quirk: "+quirk, 3) == 2 {
+			p.do(httptest.NewRequestWithContext(context.Background(), http.MethodPut, prefix+"/stub/v1/quirks",
+				strings.NewReader(`{"`+name+`":true}`)))
+		}
 	}
 	w.platforms = map[string]*platform{platformHost: p}
+	p.hasSandbox = w.tape.Choose("SMS by a platform", 2) == 0
 	secrets := []string{"api_key", "subscription_key", "access_token", "client_secret", "consumer_secret",
 		"api_password", "callback_secret", "merchant_key"}
 	for _, accounts := range p.config.Accounts() {
@@ -114,22 +123,22 @@ func (p *platform) credentials(rerouted bool) []byte {
 	}
 	for name, accounts := range p.config.Accounts() {
 		current := slices.Sorted(maps.Keys(accounts))[0]
-		if name == "pawapay" {
+		if name == "pawapay" || name == smsPlatform {
+			delete(accounts[current], "approved_names")
 			accounts[otherAccount] = maps.Clone(accounts[current])
 			accounts[otherAccount]["callback_secret"] = otherSecret
 		}
 		all[name] = map[string]any{"current": current, "accounts": accounts}
 	}
 	routes := platforms.Routes()
-	for name, list := range routes {
-		routes[name] = slices.DeleteFunc(list, func(r operator.Route) bool {
-			return r.Operation != operator.AccountPay
-		})
-	}
 	for i := range routes["mtn"] {
 		if rerouted {
 			routes["mtn"][i].To = "pawapay/stub"
 		}
+	}
+	if !p.hasSandbox {
+		delete(all, "sandbox")
+		routes["sandbox"] = routes["mtn"][:1] // a route that serves nothing
 	}
 	all["routes"] = routes
 	encoded, err := json.Marshal(all)
@@ -207,10 +216,17 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 // call passes a call to the stub without a fault.
 func (p *platform) call(request *http.Request, body []byte) exchange {
 	row := rowOf(request.URL.Path)
-	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, row.payPath) {
+	switch isOrder := request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, row.payPath); {
+	case isOrder && row.name == smsPlatform:
+		p.messages.begin(p.world, body)
+	case isOrder:
 		p.remember(row, request.Header.Get("X-Reference-Id"), body)
 	}
 	served := request.Clone(request.Context())
+	served.Header = http.Header{} // a server reads the names in their canonical spelling
+	for name, values := range request.Header {
+		served.Header[http.CanonicalHeaderKey(name)] = values
+	}
 	served.Body = io.NopCloser(bytes.NewReader(body))
 	served.Header.Set("Content-Length", fmt.Sprint(len(body)))
 	recorder := p.do(served)
@@ -300,9 +316,12 @@ func (p *platform) reportEffects() {
 func (p *platform) reportEffect(row platformRow, happened operatorstub.Effect) {
 	checker := p.world.checker
 	effect, order := p.sent[row.prefix+happened.Key], p.orders[row.prefix+happened.Key]
+	if row.name == smsPlatform {
+		effect, order = p.messages.sent(p.world, happened.Key)
+	}
 	p.byOrder[order]++
 	effect.Count, effect.At, effect.LastAt = p.byOrder[order], happened.At, happened.At
-	e := checker.entries[checker.byUpstream[outside.KindPayment+" "+effect.Key]]
+	e := checker.entries[checker.byUpstream[effect.Kind+" "+effect.Key]]
 	if e != nil && effect.MSISDN == "" {
 		effect.MSISDN = e.MSISDN // the payer paid on a page
 	}
