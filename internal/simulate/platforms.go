@@ -164,10 +164,11 @@ func rowOf(path string) platformRow {
 }
 
 // appliedLate is the fault of a call that reaches the platform after lateArrival: sooner than any platform's row takes
-// "not found" for a proof.
+// "not found" for a proof. A platform whose "not found" proves nothing may take longer.
 const (
-	appliedLate = "no response, applied late"
-	lateArrival = 5 * time.Minute
+	appliedLate     = "no response, applied late"
+	lateArrival     = 5 * time.Minute
+	veryLateArrival = 3 * time.Hour
 )
 
 // platformFaults are the faults of a call, each before or after its effect.
@@ -204,8 +205,12 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 	w.count("platform: " + fault.name)
 	w.logf("platform: %s %s: %s", request.Method, request.URL.Path, fault.name)
 	if fault.name == appliedLate {
-		late := request.Clone(context.Background())
-		w.kernel.At(time.Now().Add(lateArrival), "late call", func() { p.call(late, body) })
+		late, wait := request.Clone(context.Background()), lateArrival
+		capabilities, _ := operator.FindCapabilities(rowOf(request.URL.Path).name)
+		if capabilities.NotFound != operator.NotFoundNeverSent && w.tape.Choose("lateness of the call", 2) == 1 {
+			wait = veryLateArrival
+		}
+		w.kernel.At(time.Now().Add(wait), "late call", func() { p.call(late, body) })
 	}
 	if fault.applied {
 		p.call(request, body)
