@@ -139,8 +139,8 @@ func countsAmounts(function string) bool {
 	return true
 }
 
-// transition remembers what may stay counted for an entry that ends as not applied when the day of its send is over, or
-// nearly over: a later send counts for another day. It checks that the amount of a payment is counted before the
+// transition remembers what may stay counted for an entry that ends as not applied when its day is over, or nearly over.
+// A later send counts for another day. It checks that the amount of a payment is counted before the
 // payment becomes successful, also after a lie of its operator. The table may have deleted the day.
 func (a *amounts) transition(key string, before, after *ledger.Entry) {
 	day := after.SentAt.UTC().Truncate(24 * time.Hour)

@@ -40,7 +40,7 @@ func (c platformCallback) function() string {
 	return functionNotif
 }
 
-// The contents of a callback with a fault, beside the genuine one.
+// The contents of a callback with a fault, beside the true one.
 const (
 	contentForged = 1 + iota
 	contentUnread
@@ -57,7 +57,7 @@ func (p *platform) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w, copies, wait := p.world, 1, time.Duration(0)
-	genuine := platformCallback{
+	own := platformCallback{
 		method: request.Method, address: request.URL.String(), body: body,
 		signature: request.Header.Get("Wave-Signature"),
 	}
@@ -65,28 +65,28 @@ func (p *platform) RoundTrip(request *http.Request) (*http.Response, error) {
 		copies = w.tape.Choose("copies of the callback", 3)
 		wait = []time.Duration{0, time.Minute, 3 * time.Hour}[w.tape.Choose("delay of the callback", 3)]
 		w.count("platform: callback lost, late or twice")
-		p.addFalse(&genuine, w.tape.Choose("content of the callback", contentCount), wait)
+		p.addFalse(&own, w.tape.Choose("content of the callback", contentCount), wait)
 	}
 	for range copies {
-		w.kernel.At(time.Now().Add(wait), "platform callback", func() { p.callBack(genuine) })
+		w.kernel.At(time.Now().Add(wait), "platform callback", func() { p.callBack(own) })
 	}
 	return (&exchange{Status: http.StatusOK}).Result(request)
 }
 
-// addFalse sends a false callback beside a genuine one, or makes that one unreadable. A signed one cannot be changed.
-func (p *platform) addFalse(genuine *platformCallback, content int, wait time.Duration) {
-	w, other := p.world, *genuine
+// addFalse sends a false callback beside a true one, or makes that one unreadable. A signed one cannot be changed.
+func (p *platform) addFalse(own *platformCallback, content int, wait time.Duration) {
+	w, other := p.world, *own
 	switch {
 	case content == contentForged:
 		other.address, other.isForged = other.address+"x", true
-	case genuine.signature != "":
+	case own.signature != "":
 		return
 	case content == contentUnread:
 		w.count("platform: unread callback")
-		genuine.body = []byte(unreadBody)
+		own.body = []byte(unreadBody)
 		return
 	case content == contentContradicting:
-		if other.body = p.contradict(*genuine); bytes.Equal(other.body, genuine.body) {
+		if other.body = p.contradict(*own); bytes.Equal(other.body, own.body) {
 			return
 		}
 		w.count("platform: contradicting callback")
@@ -142,7 +142,8 @@ func (p *platform) reportedOn(c platformCallback) (*ledger.Entry, platformRow) {
 	return e, row
 }
 
-// callBack invokes notif or receipt. A forged callback never gets 2xx (invariant 5), and a correct one never 404 (invariant 8).
+// callBack invokes notif or receipt. A forged callback never gets 2xx (invariant 5), and a correct one never 404
+// (invariant 8).
 func (p *platform) callBack(c platformCallback) {
 	w := p.world
 	payload, err := outside.CallbackRequest(c.method, c.address, c.body, "Wave-Signature", c.signature)
@@ -152,8 +153,8 @@ func (p *platform) callBack(c platformCallback) {
 	}
 	stamp, _, _ := strings.Cut(strings.TrimPrefix(c.signature, "t="), ",")
 	signed, _ := strconv.ParseInt(stamp, 10, 64)
-	isGenuineReceipt := c.function() == functionReceipt && !c.isForged && !c.isForeign
-	if isGenuineReceipt {
+	isOwnReceipt := c.function() == functionReceipt && !c.isForged && !c.isForeign
+	if isOwnReceipt {
 		p.messages.receipt(c.body, false)
 	}
 	isOld := c.signature != "" && time.Since(time.Unix(signed, 0)) > signedAge
@@ -168,7 +169,7 @@ func (p *platform) callBack(c platformCallback) {
 			w.checker.fail(5, "a forged callback of a platform got %d", response.Status)
 		case err != nil || response.Status == http.StatusNotFound && !c.isForged && !isOld:
 			w.checker.fail(8, "a correct callback of a platform got %d (%v)", response.Status, err)
-		case isGenuineReceipt && response.Status == http.StatusOK:
+		case isOwnReceipt && response.Status == http.StatusOK:
 			p.messages.receipt(c.body, true)
 		case response.Status == http.StatusOK:
 			p.accepted(c)

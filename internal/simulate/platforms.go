@@ -51,7 +51,7 @@ var platformRows = []platformRow{
 		success: "COMPLETED", failure: "FAILED"},
 	{name: "orange-cm", prefix: "/orangecm", payPath: "/omcoreapis/1.0.2/mp/pay", key: "payToken",
 		upstreamKey: "orderId", order: "orderId", payer: "subscriberMsisdn", payerPrefix: "237", onlyCurrency: "XAF",
-		expires: true, success: "SUCCESSFULL", failure: "FAILED"},
+		expires: true, success: "SUCCESSFULL", failure: "FAILED"}, //nolint:misspell // the platform's
 	{name: "wave-checkout", prefix: "/wave", payPath: "/v1/checkout/sessions", key: "client_reference",
 		upstreamKey: "client_reference", order: "client_reference", payer: "restrict_payer_mobile", expires: true,
 		reportKey: "data.client_reference", success: "checkout.session.completed"},

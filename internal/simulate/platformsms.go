@@ -7,7 +7,7 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// smsPlatform is the platform of SMS. It knows no key, so each send is another SMS, and all receipts come to one
+// smsPlatform is the platform of SMS. It has no key, so each send is another SMS, and all receipts come to one
 // address with the platform's own id of the message.
 const smsPlatform = "orange-sms"
 
@@ -15,13 +15,13 @@ const smsPlatform = "orange-sms"
 type messages struct {
 	sending *order
 	entries map[string]string          // the stored keys, by the platform's id
-	genuine map[string][]ledger.Status // what its own receipts reported, by stored key
+	own     map[string][]ledger.Status // what its own receipts reported, by stored key
 	stored  map[string][]ledger.Status // of these, what got 200
 }
 
 func newMessages() messages {
 	return messages{
-		entries: map[string]string{}, genuine: map[string][]ledger.Status{}, stored: map[string][]ledger.Status{},
+		entries: map[string]string{}, own: map[string][]ledger.Status{}, stored: map[string][]ledger.Status{},
 	}
 }
 
@@ -56,7 +56,7 @@ func (m *messages) receipt(body []byte, isStored bool) {
 	field := fieldsOf(body)
 	key := m.entries[field("deliveryInfoNotification.callbackData")]
 	status := ledger.Status(field("deliveryInfoNotification.deliveryInfo.deliveryStatus"))
-	m.genuine[key] = append(m.genuine[key], status)
+	m.own[key] = append(m.own[key], status)
 	if isStored {
 		m.stored[key] = append(m.stored[key], status)
 	}
@@ -77,7 +77,7 @@ func (m *messages) checkMessages(c *checker) {
 		}
 		row, _ := platformRowOf(e)
 		isReported := e.Status == ledger.MessageWaiting
-		for _, status := range m.genuine[key] {
+		for _, status := range m.own[key] {
 			isReported = isReported || status == e.Status
 		}
 		if row.name == smsPlatform && !isReported {

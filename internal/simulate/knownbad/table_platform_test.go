@@ -12,8 +12,7 @@ var platformVariants = []variant{
 		invariants: []int{1, 6}, platforms: true,
 		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 0}),
 		edits: []edit{{
-			lookupFile, "return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e).Add(row.NotFoundAfter))",
-			"return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e))",
+			lookupFile, "!now.Before(lastSend(e).Add(row.NotFoundAfter))", "!now.Before(lastSend(e))",
 		}},
 	},
 	{
@@ -38,8 +37,8 @@ var platformVariants = []variant{
 	{
 		name: "unread-callback-dropped", breaks: "a callback that cannot be read makes no lookup due",
 		invariants: []int{8}, platforms: true,
-		world: onPlatforms(choices{"content of the callback": 2, "delay of the callback": 0, "copies of the callback": 1,
-			"clock skew": 0, "rate of freezes": 0, "rate of table faults": 0, "platform": 0}),
+		world: onPlatforms(choices{"content of the callback": 2, "delay of the callback": 0,
+			"copies of the callback": 1, "clock skew": 0, "rate of freezes": 0, "rate of table faults": 0, "platform": 0}),
 		edits: []edit{{
 			notifFile, "return e.RequestLookup(ledger.Timestamp(i.Now()))",
 			"return e.PollAt.IsZero() && e.RequestLookup(ledger.Timestamp(i.Now()))",
@@ -86,16 +85,7 @@ var platformVariants = []variant{
 		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 1,
 			"lateness of the call": last}),
 		edits: []edit{{
-			lookupFile, "return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e).Add(row.NotFoundAfter))",
-			"return !now.Before(lastSend(e).Add(row.NotFoundAfter))",
-		}},
-	},
-	{
-		name: "sms-sent-again", breaks: "an SMS is sent again over a platform without keys", invariants: []int{1},
-		platforms: true,
-		world:     onPlatforms(choices{"platform": last, "SMS by a platform": last, "burst of SMS": 0}),
-		edits: []edit{{
-			"shared/operator/orangesms/orangesms.go", "if call.MayRepeat {", "if call.MayRepeat && call.Message == \"\" {",
+			lookupFile, "return row.NotFound == operator.NotFoundNeverSent && ", "return ",
 		}},
 	},
 	{
@@ -103,8 +93,8 @@ var platformVariants = []variant{
 		platforms: true,
 		world:     onPlatforms(choices{"platform": last, "SMS by a platform": last, "rate of table faults": 0}),
 		edits: []edit{{
-			"functions/receipt/receipt.go", "if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, statuses...)," +
-				" ledger.Timestamp(i.Now())) {", "if callback.IsPinned(req, e) || early == nil {",
+			"functions/receipt/receipt.go", "if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, " +
+				"statuses...), ledger.Timestamp(i.Now())) {", "if callback.IsPinned(req, e) || early == nil {",
 		}},
 	},
 }
