@@ -38,7 +38,8 @@ var platformVariants = []variant{
 		name: "unread-callback-dropped", breaks: "a callback that cannot be read makes no lookup due",
 		invariants: []int{8}, platforms: true,
 		world: onPlatforms(choices{"content of the callback": 2, "delay of the callback": 0,
-			"copies of the callback": 1, "clock skew": 0, "rate of freezes": 0, "rate of table faults": 0, "platform": 0}),
+			"copies of the callback": 1, "clock skew": 0, "rate of freezes": 0, "rate of table faults": 0,
+			"platform": 0}),
 		edits: []edit{{
 			notifFile, "return e.RequestLookup(ledger.Timestamp(i.Now()))",
 			"return e.PollAt.IsZero() && e.RequestLookup(ledger.Timestamp(i.Now()))",
