@@ -139,7 +139,7 @@ func countsAmounts(function string) bool {
 	return true
 }
 
-// transition remembers what may stay counted for an entry that ends as not applied when its day is over, or nearly over.
+// transition remembers what may stay counted for an entry that ends as not applied when its day is nearly over.
 // A later send counts for another day. It checks that the amount of a payment is counted before the
 // payment becomes successful, also after a lie of its operator. The table may have deleted the day.
 func (a *amounts) transition(key string, before, after *ledger.Entry) {
