@@ -204,10 +204,10 @@ func (w *World) isEnabled(merchantID, address string) bool {
 // truth is the value of --as that agrees with the operator's books, "" while the operator itself may still decide.
 func (w *World) truth(e *ledger.Entry) string {
 	applied := w.checker.hasEffect(e)
-	if w.platformOf(e) != nil {
+	if w.platformOf(e) != nil && e.Kind == ledger.Payment {
 		return string(map[bool]ledger.Status{true: ledger.Successful, false: ledger.Failed}[applied])
 	}
-	if w.operators[operatorHost(e.Operator)].IsDelayed(effectKinds[e.Kind], e.UpstreamKey) {
+	if w.platformOf(e) == nil && w.operators[operatorHost(e.Operator)].IsDelayed(effectKinds[e.Kind], e.UpstreamKey) {
 		return ""
 	}
 	if e.Kind != ledger.Payment {

@@ -42,9 +42,18 @@ func (c *checker) checkStored(callback outside.Callback) {
 			c.fail(8, "%s is %s, and its receipt %s got 2xx", e.Key, e.Status, callback.Status)
 		}
 	case callback.Content == outside.CallbackGarbage && !e.DueAt.IsZero(): // a lookup follows
-	case !c.keepsReport(e, ledger.Status(callback.Status)):
+	case !slices.ContainsFunc(reportedAs(e, callback), func(s ledger.Status) bool { return c.keepsReport(e, s) }):
 		c.fail(8, "%s is %s/%s, and its callback %s got 2xx", e.Key, e.State, e.Status, callback.Status)
 	}
+}
+
+// reportedAs are the statuses that a callback may mean. The reason in a platform's callback of a failure decides which.
+func reportedAs(e *ledger.Entry, callback outside.Callback) []ledger.Status {
+	reported := ledger.Status(callback.Status)
+	if _, isPlatform := platformRowOf(e); isPlatform && reported == ledger.Failed {
+		return []ledger.Status{ledger.Failed, ledger.Cancelled, ledger.Expired}
+	}
+	return []ledger.Status{reported}
 }
 
 // keepsReport reports whether a payment has kept a reported status. A callback that began while the payment was

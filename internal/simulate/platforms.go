@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,9 +25,11 @@ import (
 )
 
 // platformHost serves the stubs of all platforms. platformSecret ends the addresses of their static callbacks.
+// platformBaseURL is the gateway's address in their worlds: one of them takes only short callback addresses.
 const (
-	platformHost   = "platforms.operator.example.net"
-	platformSecret = "0123456789abcdefSTATICSECRET0123456789"
+	platformHost    = "platforms.operator.example.net"
+	platformBaseURL = "https://gateway.example.net"
+	platformSecret  = "0123456789abcdefSTATICSECRET0123456789"
 )
 
 // platformRow declares the wire of a platform: where its stub is, and where a payment has its facts in the body.
@@ -36,21 +37,27 @@ type platformRow struct {
 	name, prefix, payPath            string
 	key, upstreamKey, order          string // key is the stub's; mtn-momo has it in a header
 	payer, payerPrefix, onlyCurrency string
-	expires                          bool // it ends payments itself before our lifetime (invariant 1 is weaker)
+	// reportKey is the upstream key in a static callback. success and failure are the words in a callback for a payment
+	// that ended; without failure there is no such word.
+	reportKey, success, failure string
+	expires                     bool // it ends payments itself before our lifetime (invariant 1 is weaker)
 }
 
 var platformRows = []platformRow{
 	{name: "mtn-momo", prefix: "/mtn", payPath: "/collection/v1_0/requesttopay", order: "externalId",
-		payer: "payer.partyId"},
+		payer: "payer.partyId", success: "SUCCESSFUL", failure: "FAILED"},
 	{name: "pawapay", prefix: "/pawapay", payPath: "/v2/deposits", key: "depositId", upstreamKey: "depositId",
-		order: "clientReferenceId", payer: "payer.accountDetails.phoneNumber"},
+		order: "clientReferenceId", payer: "payer.accountDetails.phoneNumber", reportKey: "depositId",
+		success: "COMPLETED", failure: "FAILED"},
 	{name: "orange-cm", prefix: "/orangecm", payPath: "/omcoreapis/1.0.2/mp/pay", key: "payToken",
 		upstreamKey: "orderId", order: "orderId", payer: "subscriberMsisdn", payerPrefix: "237", onlyCurrency: "XAF",
-		expires: true},
+		expires: true, success: "SUCCESSFULL", failure: "FAILED"}, //nolint:misspell // the platform's
 	{name: "wave-checkout", prefix: "/wave", payPath: "/v1/checkout/sessions", key: "client_reference",
-		upstreamKey: "client_reference", order: "client_reference", payer: "restrict_payer_mobile", expires: true},
+		upstreamKey: "client_reference", order: "client_reference", payer: "restrict_payer_mobile", expires: true,
+		reportKey: "data.client_reference", success: "checkout.session.completed"},
 	{name: "orange-webpay", prefix: "/orangewebpay", payPath: "/webpayment", key: "order_id",
-		upstreamKey: "order_id", order: "order_id", expires: true},
+		upstreamKey: "order_id", order: "order_id", expires: true, success: "SUCCESS", failure: "FAILED"},
+	{name: smsPlatform, prefix: "/orangesms", payPath: "/requests", reportKey: "deliveryInfoNotification.callbackData"},
 }
 
 // platform is the stubs of the real operators' platforms, which run inside the kernel: they work in calls and timers
@@ -66,6 +73,9 @@ type platform struct {
 	effects  map[string]outside.Effect // by upstream key
 	byOrder  map[string]int            // number of effects by order_id
 	reported map[string]int            // effects that were reported to the checker, by prefix
+	messages messages
+	// hasSandbox is false if charges and SMS go to orange, whose SMS have a platform here.
+	hasSandbox bool
 }
 
 // addPlatforms adds the platforms to a world.
@@ -73,16 +83,23 @@ func (w *World) addPlatforms(rate int) {
 	p := &platform{
 		world: w, rate: rate, sent: map[string]outside.Effect{}, bodies: map[string][]byte{},
 		orders: map[string]string{}, effects: map[string]outside.Effect{}, byOrder: map[string]int{},
-		reported: map[string]int{},
+		reported: map[string]int{}, messages: newMessages(),
 	}
 	p.config = platforms.Config{
-		URL: "https://" + platformHost, GatewayURL: outside.APIBaseURL, CallbackSecret: platformSecret,
+		URL: "https://" + platformHost, GatewayURL: platformBaseURL, CallbackSecret: platformSecret,
 		Kit: operatorstub.Config{
 			Now: time.Now, After: p.after, Rand: &reader{w.tape}, Client: &http.Client{Transport: p},
 		},
 	}
 	p.handler = p.config.Handler()
+	for _, quirk := range []string{"/mtn callback_put", "/orangesms receipts_reordered", "/orangesms receipts_twice"} {
+		if prefix, name, _ := strings.Cut(quirk, " "); w.tape.Choose("quirk: "+quirk, 3) == 2 {
+			p.do(httptest.NewRequestWithContext(context.Background(), http.MethodPut, prefix+"/stub/v1/quirks",
+				strings.NewReader(`{"`+name+`":true}`)))
+		}
+	}
 	w.platforms = map[string]*platform{platformHost: p}
+	p.hasSandbox = w.tape.Choose("SMS by a platform", 2) == 0
 	secrets := []string{"api_key", "subscription_key", "access_token", "client_secret", "consumer_secret",
 		"api_password", "callback_secret", "merchant_key"}
 	for _, accounts := range p.config.Accounts() {
@@ -105,18 +122,23 @@ func (p *platform) credentials(rerouted bool) []byte {
 		panic(err) // they are ours
 	}
 	for name, accounts := range p.config.Accounts() {
-		all[name] = map[string]any{"current": slices.Sorted(maps.Keys(accounts))[0], "accounts": accounts}
+		current := slices.Sorted(maps.Keys(accounts))[0]
+		if name == "pawapay" || name == smsPlatform {
+			delete(accounts[current], "approved_names")
+			accounts[otherAccount] = maps.Clone(accounts[current])
+			accounts[otherAccount]["callback_secret"] = otherSecret
+		}
+		all[name] = map[string]any{"current": current, "accounts": accounts}
 	}
 	routes := platforms.Routes()
-	for name, list := range routes {
-		routes[name] = slices.DeleteFunc(list, func(r operator.Route) bool {
-			return r.Operation != operator.AccountPay
-		})
-	}
 	for i := range routes["mtn"] {
 		if rerouted {
 			routes["mtn"][i].To = "pawapay/stub"
 		}
+	}
+	if !p.hasSandbox {
+		delete(all, "sandbox")
+		routes["sandbox"] = routes["mtn"][:1] // a route that serves nothing
 	}
 	all["routes"] = routes
 	encoded, err := json.Marshal(all)
@@ -142,10 +164,11 @@ func rowOf(path string) platformRow {
 }
 
 // appliedLate is the fault of a call that reaches the platform after lateArrival: sooner than any platform's row takes
-// "not found" for a proof.
+// "not found" for a proof. A platform whose "not found" proves nothing may take longer.
 const (
-	appliedLate = "no response, applied late"
-	lateArrival = 5 * time.Minute
+	appliedLate     = "no response, applied late"
+	lateArrival     = 5 * time.Minute
+	veryLateArrival = 3 * time.Hour
 )
 
 // platformFaults are the faults of a call, each before or after its effect.
@@ -182,8 +205,12 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 	w.count("platform: " + fault.name)
 	w.logf("platform: %s %s: %s", request.Method, request.URL.Path, fault.name)
 	if fault.name == appliedLate {
-		late := request.Clone(context.Background())
-		w.kernel.At(time.Now().Add(lateArrival), "late call", func() { p.call(late, body) })
+		late, wait := request.Clone(context.Background()), lateArrival
+		capabilities, _ := operator.FindCapabilities(rowOf(request.URL.Path).name)
+		if capabilities.NotFound != operator.NotFoundNeverSent && w.tape.Choose("lateness of the call", 2) == 1 {
+			wait = veryLateArrival
+		}
+		w.kernel.At(time.Now().Add(wait), "late call", func() { p.call(late, body) })
 	}
 	if fault.applied {
 		p.call(request, body)
@@ -194,10 +221,17 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 // call passes a call to the stub without a fault.
 func (p *platform) call(request *http.Request, body []byte) exchange {
 	row := rowOf(request.URL.Path)
-	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, row.payPath) {
+	switch isOrder := request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, row.payPath); {
+	case isOrder && row.name == smsPlatform:
+		p.messages.begin(p.world, body)
+	case isOrder:
 		p.remember(row, request.Header.Get("X-Reference-Id"), body)
 	}
 	served := request.Clone(request.Context())
+	served.Header = http.Header{} // a server reads the names in their canonical spelling
+	for name, values := range request.Header {
+		served.Header[http.CanonicalHeaderKey(name)] = values
+	}
 	served.Body = io.NopCloser(bytes.NewReader(body))
 	served.Header.Set("Content-Length", fmt.Sprint(len(body)))
 	recorder := p.do(served)
@@ -287,9 +321,12 @@ func (p *platform) reportEffects() {
 func (p *platform) reportEffect(row platformRow, happened operatorstub.Effect) {
 	checker := p.world.checker
 	effect, order := p.sent[row.prefix+happened.Key], p.orders[row.prefix+happened.Key]
+	if row.name == smsPlatform {
+		effect, order = p.messages.sent(p.world, happened.Key)
+	}
 	p.byOrder[order]++
 	effect.Count, effect.At, effect.LastAt = p.byOrder[order], happened.At, happened.At
-	e := checker.entries[checker.byUpstream[outside.KindPayment+" "+effect.Key]]
+	e := checker.entries[checker.byUpstream[effect.Kind+" "+effect.Key]]
 	if e != nil && effect.MSISDN == "" {
 		effect.MSISDN = e.MSISDN // the payer paid on a page
 	}
@@ -319,88 +356,6 @@ func (p *platform) visit(o *order, body string) {
 	})
 }
 
-// RoundTrip implements http.RoundTripper for the stub's callbacks. It does not wait for the gateway: no timer may.
-// So it fits only platforms that call back once, also after an error.
-func (p *platform) RoundTrip(request *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return nil, err
-	}
-	w, address := p.world, request.URL.String()
-	headers := []string{"Wave-Signature", request.Header.Get("Wave-Signature")}
-	copies := 1
-	wait := time.Duration(0)
-	if w.faultsOn() && w.tape.Happens("platform callback fault", p.rate) {
-		copies = w.tape.Choose("copies of the callback", 3)
-		wait = []time.Duration{0, time.Minute, 3 * time.Hour}[w.tape.Choose("delay of the callback", 3)]
-		w.count("platform: callback lost, late or twice")
-		switch content := w.tape.Choose("content of the callback", 3); {
-		case content == 1:
-			w.kernel.At(time.Now().Add(wait), "forged callback", func() { p.callBack(address+"x", body, headers, true) })
-		case content == 2 && headers[1] == "":
-			w.count("platform: unread callback")
-			body = []byte(unreadBody)
-		}
-	}
-	for range copies {
-		w.kernel.At(time.Now().Add(wait), "platform callback", func() { p.callBack(address, body, headers, false) })
-	}
-	return (&exchange{Status: http.StatusOK}).Result(request)
-}
-
-// unreadBody is a callback that no driver can read.
-const unreadBody = "<html>{{"
-
-// unreadCallback checks that the lookup of a pending payment is due soon after a callback to its own address that
-// cannot be read (invariant 8).
-func (c *checker) unreadCallback(address string) {
-	_, path, _ := strings.Cut(address, "/payments/")
-	segments := strings.Split(path, "/")
-	if len(segments) < 2 {
-		return
-	}
-	e := c.entries[ledger.Key{Kind: ledger.Payment, ID: segments[1]}.String()]
-	isPending := e != nil && e.State == ledger.Done && !e.StatusFinal() && e.PollAttempts == 0
-	rates := c.world.rates
-	isSmooth := rates.skew == 0 && rates.freeze == 0 && rates.table == 0
-	isLate := e != nil && e.PollAt.After(time.Now().Add(time.Second))
-	if isPending && isSmooth && isLate && time.Since(e.ReservedAt) >= 2*time.Second {
-		c.fail(8, "%s: an unread callback got 200, and the lookup is due only at %s", e.Key, e.PollAt.Sub(bubbleStart))
-	}
-}
-
-// signedAge is how old a signed callback may be. A later one is refused.
-const signedAge = 4 * time.Minute
-
-// callBack invokes notif. A forged callback never gets 2xx (invariant 5), and a correct one never 404 (invariant 8).
-func (p *platform) callBack(address string, body []byte, headers []string, isForged bool) {
-	w := p.world
-	payload, err := outside.CallbackEvent(address, body, headers...)
-	if err != nil {
-		w.fail("%s", err)
-		return
-	}
-	stamp, _, _ := strings.Cut(strings.TrimPrefix(headers[1], "t="), ",")
-	signed, _ := strconv.ParseInt(stamp, 10, 64)
-	isOld := headers[1] != "" && time.Since(time.Unix(signed, 0)) > signedAge
-	w.invoke(functionNotif, payload, func(r result) {
-		if r.lost || r.err != nil {
-			return
-		}
-		response, err := outside.ReadResponse(r.payload)
-		w.logf("platform: the callback (forged: %v) got %d", isForged, response.Status)
-		if response.Status == http.StatusOK && string(body) == unreadBody {
-			w.checker.unreadCallback(address)
-		}
-		switch {
-		case isForged && response.Status/100 == 2:
-			w.checker.fail(5, "a forged callback of a platform got %d", response.Status)
-		case err != nil || response.Status == http.StatusNotFound && !isForged && !isOld:
-			w.checker.fail(8, "a correct callback of a platform got %d (%v)", response.Status, err)
-		}
-	})
-}
-
 // platformOf is the stubs of the platform that an entry is pinned to, nil for a model.
 func (w *World) platformOf(e *ledger.Entry) *platform {
 	if _, found := platformRowOf(e); !found {
@@ -416,66 +371,4 @@ func platformRowOf(e *ledger.Entry) (platformRow, bool) {
 		return platformRow{}, false
 	}
 	return platformRows[at], true
-}
-
-// The last four digits of a number select its outcome at the stubs: ordinary ones, a refusal, no decision, an early
-// callback, more callbacks, 503 and garbage. Multiples of 3 are on the web channel.
-var (
-	terminalNumbers = []int{1, 2, 4, 5, 1001, 1003, 7, 1006, 1007, 1009, 1010, 11008}
-	webNumbers      = []int{3, 6, 9, 12, 1008, 1002, 1005 * 3, 21003, 21006, 11007}
-)
-
-// platformOrders are the payments that go to a platform by the routes.
-var platformOrders = []struct {
-	operator, countries string
-	numbers             []int
-}{
-	{"mtn", "CI CM", terminalNumbers}, {"orange", "CI CD SN BF", terminalNumbers}, {"moov", "BF", terminalNumbers},
-	{"orange", "CM", terminalNumbers}, {"orange", "CI BF CM SN", webNumbers}, {"wave", "SN CI BF", webNumbers},
-}
-
-// planPlatforms draws a history of payments by the platforms, mixed with orders by the gateway's own protocol.
-func planPlatforms(w *World) {
-	lengths := []time.Duration{10 * time.Minute, 2 * time.Hour, 30 * time.Hour, 4 * 24 * time.Hour}
-	length := lengths[w.tape.Choose("length of the faults", len(lengths))]
-	w.begin(length)
-	w.drawRates()
-	w.addPlatforms([]int{0, 60, 200, 400}[w.tape.Choose("rate of platform faults", 4)])
-	if w.tape.Choose("routes change", 3) == 2 {
-		for _, rerouted := range []bool{true, false} {
-			at := bubbleStart.Add(time.Duration(1+w.tape.Choose("eighth of the time", 8)) * length / 8)
-			w.kernel.At(at, "routes", func() {
-				w.secrets.Set(at, operatorSecret, w.platforms[platformHost].credentials(rerouted))
-			})
-		}
-	}
-	first := w.tape.Choose("first number", len(terminalNumbers))
-	for place := range 1 + w.tape.Choose("orders", 3) {
-		at := w.tape.Choose("platform", len(platformOrders)+1)
-		if at == len(platformOrders) {
-			w.drawOrderOf([]string{functionCharge, functionPay, functionSMS}[w.tape.Choose("kind of order", 3)],
-				50+place, length)
-			continue
-		}
-		row := platformOrders[at]
-		s := *w.shops[w.tape.Choose("shop", len(w.shops))]
-		s.Operators, s.Countries = []string{row.operator}, strings.Fields(row.countries)
-		w.startPlatformOrder(w.newOrder(&s, functionPay, row.numbers[(first+place)%len(row.numbers)]))
-	}
-}
-
-// startPlatformOrder schedules the requests of a payment.
-func (w *World) startPlatformOrder(o *order) {
-	if payer, found := strings.CutPrefix(o.wanted.Payer, "+2377"); found {
-		o.wanted.Payer = "+2376" + payer // a subscriber of Cameroon
-		o.event, o.otherBody = o.wanted.Event(o.shop.token), o.other(false).Event(o.shop.token)
-		w.checker.addNumber(o.wanted.Payer)
-	}
-	o.start = bubbleStart.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
-	w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
-	for range w.tape.Choose("duplicates", 3) {
-		body := []int{ownBody, anotherBody}[w.tape.Choose("another body", 2)]
-		wait := retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))]
-		w.kernel.At(o.start.Add(wait), "duplicate", func() { w.request(o, body) })
-	}
 }

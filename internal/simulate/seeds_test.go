@@ -21,8 +21,9 @@ var (
 	oneSeed      = flag.Uint64("seed", 0, "run one seed with its story")
 	storyCount   = flag.Int("shown", 1, "number of failing seeds that TestSeeds shrinks and shows")
 	workerCount  = flag.Int("workers", 0, "processes of TestSeeds; 0 for GOMAXPROCS, 1 for its own process")
-	platformStep = flag.Int("platforms", 4, "each n-th seed is a history of the operators' platforms; 1 for all, 0 for none")
-	maxFailures  = flag.Int("failures", 20, "number of failing seeds after which TestSeeds stops; 0 for no bound")
+	platformStep = flag.Int("platforms", 4,
+		"each n-th seed is a history of the operators' platforms; 1 for all, 0 for none")
+	maxFailures = flag.Int("failures", 20, "number of failing seeds after which TestSeeds stops; 0 for no bound")
 )
 
 // maxShrinkRuns bounds the histories that are run to shrink a failing one.
@@ -52,8 +53,8 @@ func TestSeeds(t *testing.T) {
 		if result.Violation == nil {
 			return true
 		}
-		failure := fmt.Sprintf("seed %d: %s\nrun it again: go test ./internal/simulate -run TestSeeds -seed %d -platforms %d -v",
-			seed, result.Violation, seed, *platformStep)
+		const again = "run it again: go test ./internal/simulate -run TestSeeds -seed %d -platforms %d -v"
+		failure := fmt.Sprintf("seed %d: %s\n"+again, seed, result.Violation, seed, *platformStep)
 		t.Error(failure)
 		failures = append(failures, failure)
 		if len(failed) < *storyCount {

@@ -133,10 +133,12 @@ var callVariants = []variant{
 	},
 	{
 		name: "token-in-log", breaks: "the access token of the gateway is in a log line", invariants: []int{5},
-		edits: []edit{{
-			"shared/operator/upstream/client.go", "return Exchange{Err: sanitizeError(err), MayHaveSent",
-			"return Exchange{Err: errors.Join(errors.New(r.Header[\"Authorization\"]), sanitizeError(err)), MayHaveSent",
-		}},
+		edits: []edit{
+			{"shared/operator/upstream/client.go", "return Exchange{Err: sanitizeError(err), MayHaveSent",
+				"return Exchange{Err: errors.Join(errors.New(r.Header[\"Authorization\"]), sanitizeError(err))," +
+					" MayHaveSent"},
+			{"shared/telemetry/logline.go", "= redactCause(err.Error())", "= err.Error()"},
+		},
 	},
 	{
 		name: "end-user-token-in-log", breaks: "the token of an end user is in a log line", invariants: []int{5},

@@ -10,10 +10,9 @@ var platformVariants = []variant{
 	{
 		name: "not-found-at-once", breaks: "a platform that does not know a payment yet counts as never called",
 		invariants: []int{1, 6}, platforms: true,
-		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0}),
+		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 0}),
 		edits: []edit{{
-			lookupFile, "return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e).Add(row.NotFoundAfter))",
-			"return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e))",
+			lookupFile, "!now.Before(lastSend(e).Add(row.NotFoundAfter))", "!now.Before(lastSend(e))",
 		}},
 	},
 	{
@@ -38,8 +37,9 @@ var platformVariants = []variant{
 	{
 		name: "unread-callback-dropped", breaks: "a callback that cannot be read makes no lookup due",
 		invariants: []int{8}, platforms: true,
-		world: onPlatforms(choices{"content of the callback": 2, "delay of the callback": 0, "copies of the callback": 1,
-			"clock skew": 0, "rate of freezes": 0, "rate of table faults": 0, "platform": 0}),
+		world: onPlatforms(choices{"content of the callback": 2, "delay of the callback": 0,
+			"copies of the callback": 1, "clock skew": 0, "rate of freezes": 0, "rate of table faults": 0,
+			"platform": 0}),
 		edits: []edit{{
 			notifFile, "return e.RequestLookup(ledger.Timestamp(i.Now()))",
 			"return e.PollAt.IsZero() && e.RequestLookup(ledger.Timestamp(i.Now()))",
@@ -60,6 +60,42 @@ var platformVariants = []variant{
 		edits: []edit{{
 			"functions/pay/pay.go", "isUsed := operator.CapabilitiesOf(e).OTPRule != operator.OTPUnused",
 			"isUsed := params.choice.OTPRule != operator.OTPUnused",
+		}},
+	},
+	{
+		name: "static-claim-final", breaks: "a callback to an account's address is final without a lookup",
+		invariants: []int{1}, platforms: true,
+		world: onPlatforms(choices{"content of the callback": 3, "platform": 1}),
+		edits: []edit{{
+			notifFile, "if entry.StatusFinal() || claimReport.Contradicts(entry) {",
+			"if entry.StatusFinal() || claimReport.Contradicts(entry) || req.Params[\"secret\"] != \"\" {",
+		}},
+	},
+	{
+		name: "callback-of-another-account", breaks: "an account reports on payments that are pinned to another",
+		invariants: []int{5}, platforms: true,
+		world: onPlatforms(choices{"content of the callback": 4, "platform": 1}),
+		edits: []edit{{
+			"shared/callback/static.go", "return e != nil && operator.PinOf(e) == pin",
+			"return e != nil && operator.PinOf(e).Platform == pin.Platform",
+		}},
+	},
+	{
+		name: "not-found-is-proof", breaks: "a deposit that pawaPay does not know counts as never sent",
+		invariants: []int{1, 6}, platforms: true,
+		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 1,
+			"lateness of the call": last}),
+		edits: []edit{{
+			lookupFile, "return row.NotFound == operator.NotFoundNeverSent && ", "return ",
+		}},
+	},
+	{
+		name: "receipt-dropped", breaks: "a receipt gets 200 and is not stored", invariants: []int{8},
+		platforms: true,
+		world:     onPlatforms(choices{"platform": last, "SMS by a platform": last, "rate of table faults": 0}),
+		edits: []edit{{
+			"functions/receipt/receipt.go", "if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, " +
+				"statuses...), ledger.Timestamp(i.Now())) {", "if callback.IsPinned(req, e) || early == nil {",
 		}},
 	},
 }
