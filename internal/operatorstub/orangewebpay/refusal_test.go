@@ -214,7 +214,7 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 			t.Errorf("%s: %s, want %s", mode, got, want)
 		}
 		status, text = b.post(base+"webpayment", valid)
-		if used := strings.Contains(text, "1204"); used != strings.HasSuffix(mode, "-applied") {
+		if used := strings.Contains(text, `"code":1204`); used != strings.HasSuffix(mode, "-applied") {
 			t.Errorf("%s, then %d %s", mode, status, text)
 		}
 	}
