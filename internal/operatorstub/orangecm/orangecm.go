@@ -256,7 +256,7 @@ func (s *stub) callback(t *kit.Transaction, result kit.Result) kit.Callback {
 func (s *stub) status(c *kit.Call) kit.Response {
 	t := s.Find(c.Key)
 	if t == nil {
-		return refuse(c.Key, "0069")
+		return message(http.StatusBadRequest, messages["0069"]) // a status would end a payment that exists elsewhere
 	}
 	return dataResponse(http.StatusOK, "Transaction retrieved successfully", s.view(t, t.Result))
 }

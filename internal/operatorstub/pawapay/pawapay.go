@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +48,6 @@ type provider struct {
 var providers = map[string]provider{
 	"MTN_MOMO_CIV":      {"CIV", "225", []string{"XOF"}, false},
 	"ORANGE_CIV":        {"CIV", "225", []string{"XOF"}, false},
-	"MOOV_CIV":          {"CIV", "225", []string{"XOF"}, false},
 	"MTN_MOMO_CMR":      {"CMR", "237", []string{"XAF"}, false},
 	"ORANGE_CMR":        {"CMR", "237", []string{"XAF"}, false},
 	"VODACOM_MPESA_COD": {"COD", "243", []string{"CDF", "USD"}, false},
@@ -60,6 +60,9 @@ var providers = map[string]provider{
 }
 
 var withoutDecimals = map[string]bool{"XOF": true, "XAF": true}
+
+// amountForm has at most two decimals, and no zero in front or as the last decimal.
+var amountForm = regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]?[1-9])?$`)
 
 // failureCodes are the codes of the failures that all stubs know.
 var failureCodes = map[kit.Result]string{kit.Refused: "PAYMENT_NOT_APPROVED", kit.NoFunds: "INSUFFICIENT_BALANCE"}
@@ -138,7 +141,7 @@ func (s *stub) checkDeposit(c *kit.Call) kit.Response {
 	name, amount, currency := c.Text("payer.accountDetails.provider"), c.Text("amount"), c.Text("currency")
 	p, known := providers[name]
 	_, isText := c.Fields["amount"].(string)
-	message, isWhole := len(c.Text("customerMessage")), !strings.Contains(amount, ".")
+	message := len(c.Text("customerMessage"))
 	absent := c.Key == "" || amount == "" || currency == "" || c.MSISDN+name == ""
 	return kit.FirstOf(
 		s.refuse(c, c.Fields == nil || c.Fields["amount"] != nil && !isText, "INVALID_INPUT"),
@@ -148,9 +151,14 @@ func (s *stub) checkDeposit(c *kit.Call) kit.Response {
 		accepted(s.Find(c.Key), "DUPLICATE_IGNORED"),
 		s.refuse(c, !known, "INVALID_PROVIDER"),
 		s.refuse(c, !slices.Contains(p.currencies, currency), "INVALID_CURRENCY"),
-		s.refuse(c, !kit.IsAmount(amount) || withoutDecimals[currency] && !isWhole, "INVALID_AMOUNT"),
+		s.refuse(c, !isAmount(amount, currency), "INVALID_AMOUNT"),
 		s.refuse(c, !strings.HasPrefix(c.MSISDN, p.prefix) || !kit.IsDigits(c.MSISDN), "INVALID_PHONE_NUMBER"),
 	)
+}
+
+func isAmount(amount, currency string) bool {
+	isWhole := !strings.Contains(amount, ".")
+	return amountForm.MatchString(amount) && amount != "0" && (isWhole || !withoutDecimals[currency])
 }
 
 func (s *stub) refuse(c *kit.Call, refuses bool, code string) kit.Response {
@@ -181,7 +189,9 @@ func (s *stub) deposit(c *kit.Call) kit.Response {
 }
 
 func (s *stub) callback(t *kit.Transaction, result kit.Result) kit.Callback {
-	return t.Post(s.view(t, result), time.Minute, 4*time.Minute, 10*time.Minute)
+	view := s.view(t, result)
+	delete(view, "clientReferenceId")
+	return t.Post(view, time.Minute, 4*time.Minute, 10*time.Minute)
 }
 
 func (s *stub) status(c *kit.Call) kit.Response {
