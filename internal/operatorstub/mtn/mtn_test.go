@@ -203,7 +203,7 @@ func TestRepeatIsRefused(t *testing.T) {
 func TestCallbackComesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.callbacks.Status = http.StatusInternalServerError
+		b.callbacks.Respond(http.StatusInternalServerError)
 		b.pay(ordinary)
 		if time.Sleep(24 * time.Hour); len(b.callbacks.All()) != 1 {
 			t.Errorf("%d callbacks, want 1", len(b.callbacks.All()))

@@ -283,7 +283,7 @@ func TestQuirks(t *testing.T) {
 	}
 	attempts := func(want int) func(*bench) bool {
 		return func(b *bench) bool {
-			b.callbacks.Status = 500
+			b.callbacks.Respond(500)
 			b.initialize()
 			b.pay(ordinary)
 			time.Sleep(time.Hour / 2)

@@ -209,7 +209,7 @@ func TestResponseNamesTheReceipts(t *testing.T) {
 func TestReceiptIsNotSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.receipts.Status = 503
+		b.receipts.Respond(503)
 		b.post(body(ordinary, "Bonjour"))
 		if time.Sleep(time.Hour); len(b.receipts.All()) != 2 {
 			t.Errorf("%d receipts, want 2", len(b.receipts.All()))

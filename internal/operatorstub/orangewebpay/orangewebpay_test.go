@@ -204,7 +204,7 @@ func TestNotificationHasNoOrder(t *testing.T) {
 func TestNotificationIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, `{}`)
-		b.notifications.Status = 500
+		b.notifications.Respond(500)
 		b.press(b.create(), "confirm", payer, "123456")
 		if time.Sleep(24 * time.Hour); len(b.notifications.All()) != 1 {
 			t.Error(b.words())

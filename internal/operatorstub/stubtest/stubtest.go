@@ -63,6 +63,13 @@ type Callbacks struct {
 	received []Callback
 }
 
+// Respond sets the response to the callbacks from now on.
+func (c *Callbacks) Respond(status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Status = status
+}
+
 // ServeHTTP implements http.Handler.
 func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)

@@ -71,7 +71,7 @@ func TestSignedRequests(t *testing.T) {
 func TestWebhookSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, `{}`, func(c *wave.Credentials) { c.Wallets[0].WebhookSecrets = []string{"new", "old"} })
-		b.webhooks.Status = 500
+		b.webhooks.Respond(500)
 		b.press(b.create(ours), "confirm", payerSN)
 		time.Sleep(time.Hour)
 		all := b.webhooks.All()
