@@ -154,14 +154,14 @@ func (i *CallbackHandler) storeReport(
 		return nil
 	}
 	apply := i.confirmClaim(ctx, req, entry, c.StatusReport)
-	conflicts := 0
+	contradictions := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return i.Book.ApplyChange(ctx, entry, change)
 	}
 	updated, refundErr, err := i.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
-		conflictsBefore := len(e.Conflicts)
+		before := *e
 		effect := apply(e)
-		conflicts = len(e.Conflicts) - conflictsBefore
+		contradictions = e.ContradictionsSince(before)
 		if effect != ledger.Unchanged && e.NotifToken == "" {
 			e.NotifToken = c.NotifToken
 		}
@@ -183,7 +183,7 @@ func (i *CallbackHandler) storeReport(
 		req.LogLine.SetCause(refundErr)
 	}
 	req.LogLine.SetOutcome(string(updated.Status))
-	req.LogLine.Add(telemetry.StatusConflicts, conflicts)
+	req.LogLine.Add(telemetry.StatusConflicts, contradictions)
 	return nil
 }
 

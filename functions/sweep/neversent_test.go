@@ -152,11 +152,71 @@ func TestNoPlatformIsInert(t *testing.T) {
 	for _, name := range operator.Platforms() {
 		row, _ := operator.FindCapabilities(name)
 		if row.InertAfter != 0 {
-			t.Errorf("%s: InertAfter %s; its tests are missing", name, row.InertAfter)
+			t.Errorf("%s: InertAfter %s: remove it from this test", name, row.InertAfter)
 		}
 	}
 	s := newFixture(t)
 	e := s.storeAt("orange-webpay/w", 0, func(e *ledger.Entry) { e.Operator, e.Channel = "orange", "web" })
 	s.sweepAtAge(t, e, 20*time.Hour)
 	s.AssertEntry(t, e, summary{State: ledger.Unknown, Status: ledger.Pending, Due: true})
+}
+
+// decision "prepare": a payment that was never prepared was never sent. It needs no lookup.
+func TestNeverPrepared(t *testing.T) {
+	released := summary{State: ledger.Released, Status: ledger.Pending}
+	unknown := summary{State: ledger.Unknown, Status: ledger.Pending, Due: true}
+	for _, c := range []struct {
+		name, account, material string
+		want                    summary
+		lookups                 int
+	}{
+		{"never prepared", "orange-cm/w", "", released, 0},
+		{"prepared, so perhaps sent", "orange-cm/w", "MP1", unknown, 1},
+		{"another platform", "pawapay/w", "", unknown, 1},
+	} {
+		s := newFixture(t)
+		s.Operator.SetLookupResult(deliverytest.NoResponse())
+		e := s.StoreEntry(s.NewReservedPayment("DemoShop_1"), func(e *ledger.Entry) {
+			e.Account, e.UpstreamKey, e.Material = c.account, "key", c.material
+		})
+		s.runSweepAfter(t, e.LeaseUntil.Add(ledger.LapseMargin).Sub(s.Clock.Now()))
+		s.runSweepAfter(t, time.Minute)
+		s.AssertEntry(t, e, c.want)
+		if lookups := len(s.Operator.Lookups()); lookups != c.lookups {
+			t.Errorf("%s: %d lookups, want %d", c.name, lookups, c.lookups)
+		}
+	}
+}
+
+// decision "unread-callbacks": an unreadable callback on a released payment leads to lookups until a response. A
+// success is applied, and is an alarm.
+func TestLookupOfReleasedPayment(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		response        operator.StatusResponse
+		want            summary
+		alarms, lookups int
+	}{
+		{"never applied", deliverytest.NoSuchOrder(), summary{State: ledger.Released, Status: ledger.Pending}, 0, 1},
+		{"failed", deliverytest.LookupResponse("Failed", operator.StatusReport{}),
+			summary{State: ledger.Released, Status: ledger.Pending}, 0, 1},
+		{"no response", deliverytest.NoResponse(), summary{State: ledger.Released, Status: ledger.Pending}, 0, 24},
+		{"a success", deliverytest.LookupResponse("Success", operator.StatusReport{}),
+			summary{State: ledger.Done, Status: ledger.Successful, Delivered: 1, UserSMS: "sent"}, 1, 1},
+	} {
+		s := newFixture(t)
+		s.Operator.SetLookupResult(c.response)
+		e := s.NewReservedPayment("DemoShop_1")
+		e.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Released}, s.Clock.Now())
+		e.RequestLookup(s.Clock.Now())
+		e = s.StoreEntry(e)
+		for range 30 {
+			s.runSweepAfter(t, time.Hour)
+		}
+		s.AssertEntry(t, e, c.want)
+		if lookups := len(s.Operator.Lookups()); lookups != c.lookups {
+			t.Errorf("%s: %d lookups, want %d", c.name, lookups, c.lookups)
+		}
+		s.AssertMetric(t, "StatusConflicts", c.alarms)
+	}
 }

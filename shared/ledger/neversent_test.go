@@ -205,7 +205,7 @@ func TestRequestLookup(t *testing.T) {
 		{"unknown, and the merchant has got 201", outcome(pending), true},
 		{"the lookup is due already", both(outcome(done), func(e *ledger.Entry) { e.PollAt = start }), false},
 		{"the call is in flight", func(*ledger.Entry) {}, false},
-		{"released pending", outcome(released), false},
+		{"released pending", outcome(released), true},
 		{"refused", outcome(refused), false},
 		{"final", both(outcome(done), finalStatus(ledger.Failed)), false},
 	} {
@@ -228,6 +228,49 @@ func TestRequestLookup(t *testing.T) {
 		e.ApplyOutcome("owner", unknown, start)
 		if e.RequestLookup(now) {
 			t.Errorf("a %s has a lookup", kind)
+		}
+	}
+}
+
+// A released payment has no lookup after a response without a success, unless a claim is open.
+func TestEndReleasedLookups(t *testing.T) {
+	claim := func(e *ledger.Entry) { e.AddClaim(ledger.Claim{Status: ledger.Successful, CheckAt: start}, start) }
+	requested := func(e *ledger.Entry) { e.RequestLookup(start) }
+	for _, c := range []struct {
+		name   string
+		before func(*ledger.Entry)
+		want   bool
+	}{
+		{"requested", both(outcome(released), requested), true},
+		{"not requested", outcome(released), false},
+		{"a claim is open", both(outcome(released), both(claim, requested)), false},
+		{"not released", outcome(done), false},
+	} {
+		e := reserved(ledger.Payment)
+		c.before(e)
+		due := e.DueAt
+		if got := e.EndReleasedLookups(); got != c.want || got != (e.PollAt.IsZero() && !due.IsZero()) {
+			t.Errorf("%s: ended %v, want %v: %s", c.name, got, c.want, summary(e))
+		}
+	}
+}
+
+// A success after a release contradicts the release.
+func TestContradictionsSince(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before func(*ledger.Entry)
+		want   int
+	}{
+		{"pending", outcome(done), 0}, {"unknown", outcome(unknown), 0}, {"released", outcome(released), 1},
+		{"failed", both(outcome(done), finalStatus(ledger.Failed)), 1},
+	} {
+		e := reserved(ledger.Payment)
+		c.before(e)
+		before := *e.Clone()
+		finalStatus(ledger.Successful)(e)
+		if got := e.ContradictionsSince(before); got != c.want {
+			t.Errorf("%s: %d contradictions, want %d: %s", c.name, got, c.want, summary(e))
 		}
 	}
 }

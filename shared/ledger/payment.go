@@ -112,6 +112,16 @@ func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 	return Applied
 }
 
+// ContradictionsSince counts what contradicts the entry as it was before: new conflicts, and a success after a release,
+// which was wrong to say that nothing was applied.
+func (e *Entry) ContradictionsSince(before Entry) int {
+	count := len(e.Conflicts) - len(before.Conflicts)
+	if before.State == Released && e.Status == Successful {
+		count++
+	}
+	return count
+}
+
 // rejectClaim ends an open claim of success on a released payment after the operator has confirmed the release: no
 // lookup is left to make. Without a claim it is Unchanged.
 func (e *Entry) rejectClaim(now time.Time) Effect {

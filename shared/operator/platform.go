@@ -67,9 +67,15 @@ type Capabilities struct {
 	// send.
 	NotFound      NotFoundMeaning
 	NotFoundAfter time.Duration
-	// InertAfter is how long after the last send a web payment without a stored page cannot be paid any more; 0 means
-	// that this is not certain (decision "inert-payments").
+	// ExpiresPending is true if the gateway ends a payment that is still not final at the end of its lifetime. Other
+	// platforms end each payment themselves, so that such a payment is in doubt and needs a person (decision
+	// "pay-poll").
+	ExpiresPending bool
+	// InertAfter is how long a payment's page lives after the last send. Without a stored page no payer can pay later.
+	// 0 means that this is not certain (decision "inert-payments").
 	InertAfter time.Duration
+	// Prepares is true if the driver is a Preparer: without Material nothing was ever sent (decision "prepare").
+	Prepares bool
 	// KeyForm is the form of a payment's upstream key.
 	KeyForm KeyForm
 	// MinAmount and MaxAmount bound a payment in minor units; 0 for no bound.

@@ -42,7 +42,7 @@ var capabilityTable = []Capabilities{
 	{
 		Platform: "orange-cm", DriverName: "orangecm", Reach: []Reach{{"orange", []string{"CM"}}},
 		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyShort,
-		LookupNeedsMaterial: true, OTPRule: OTPUnused, SendsUserSMS: true,
+		Prepares: true, LookupNeedsMaterial: true, OTPRule: OTPUnused, SendsUserSMS: true,
 	},
 	{
 		Platform: "orange-sms", DriverName: "orangesms", Reach: []Reach{{"orange", allCountries}},
@@ -71,7 +71,7 @@ func specificationPlatform(name, brand string) Capabilities {
 	return Capabilities{
 		Platform: name, DriverName: "gateway", Reach: []Reach{{name, allCountries}}, Channels: allChannels,
 		Operations:   []string{AccountCharge, AccountPay, AccountSMS},
-		ResendWindow: gatewayResendWindow, HasStatusLookup: true, OTPRule: OTPOptional,
+		ResendWindow: gatewayResendWindow, HasStatusLookup: true, ExpiresPending: true, OTPRule: OTPOptional,
 		UserSMSTemplates: UserSMSTemplates{
 			FR: brand + " : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: brand + ": your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",

@@ -61,7 +61,9 @@ func TestGatewayRows(t *testing.T) {
 		row, _ := operator.FindCapabilities(name)
 		want := operator.Capabilities{
 			Platform: name, DriverName: "gateway", ResendWindow: 24 * time.Hour, HasStatusLookup: true,
-			Reach: []operator.Reach{{Operator: name, Countries: market.Alpha2s()}}, Channels: operator.Channels(),
+			ExpiresPending:   true,
+			Reach:            []operator.Reach{{Operator: name, Countries: market.Alpha2s()}},
+			Channels:         operator.Channels(),
 			Operations:       []string{"charge", "pay", "sms"},
 			UserSMSTemplates: row.UserSMSTemplates,
 		}

@@ -13,9 +13,12 @@ import (
 func TestEveryOperatorHasADriver(t *testing.T) {
 	directory := drivers.NewDirectory(secret.Static(nil), nil, time.Now)
 	for _, name := range operator.Platforms() {
-		_, row, found := directory.Driver(name)
+		driver, row, found := directory.Driver(name)
 		if !found {
 			t.Errorf("%s: there is no driver %q", name, row.DriverName)
+		}
+		if _, prepares := driver.(operator.Preparer); prepares != row.Prepares {
+			t.Errorf("%s: the row declares that it prepares: %v; the driver does: %v", name, row.Prepares, prepares)
 		}
 		e := &ledger.Entry{Operator: "x", Account: name + "/a", Material: "m"}
 		if _, offered := directory.StatusLookup(e); offered != row.HasStatusLookup {
