@@ -96,7 +96,7 @@ func (o *Operation) readParams(
 	if f := doc.FirstFault(); f != nil {
 		return nil, f
 	}
-	p.choice.Refusal = cmp.Or(err, p.refusal(routes, profile))
+	p.choice.Refusal, p.choice.Check = cmp.Or(err, p.refusal(routes, profile)), p.check
 	p.canonical = doc.Canonical(partOTP)
 	return p, nil
 }
@@ -259,6 +259,14 @@ func (o *Operation) readNotificationURL(
 		doc.RecordFault(fault.BrokenRule(partNotifURL, err.Error()))
 	}
 	return text, source
+}
+
+// check lets the platform's driver check a new payment (operation.CheckFunc).
+func (p *paymentParams) check(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault {
+	if checker, ok := driver.(operator.PaymentChecker); ok {
+		return checker.CheckPayment(ctx, p.operatorCall(common, ""))
+	}
+	return nil
 }
 
 // operatorCall builds the call of the operator's driver.

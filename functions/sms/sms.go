@@ -63,6 +63,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, err
 	}
+	choice.Check = params.check
 	// Reserve. Everything that can fail without the operator fails before anything is stored.
 	ring, err := o.CallbackKeys.Ring(ctx)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/internal/storetest"
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
@@ -51,6 +52,18 @@ func TestMessageIsBound(t *testing.T) {
 	if id, early := receive(t, w, ledger.DeliveredToNetwork); id != e.ID || len(early) != 0 {
 		t.Errorf("found message %q with %v, want %s", id, early, e.ID)
 	}
+}
+
+// A part that the platform does not take is refused before anything is stored: the corrected request is a new one.
+func TestPlatformRefusesPart(t *testing.T) {
+	w, _ := newRouted(t)
+	w.Driver.Refused = fault.BrokenRule("X-Operator-ISE2", "the number is of another country")
+	w.Send(t, newEvent(t)).AssertError(t, 400, "SVC0002", "X-Operator-ISE2")
+	if stored := len(w.Ledger.All()); stored != 0 || len(w.Driver.Calls()) != 0 {
+		t.Errorf("%d entries, %d calls; want none", stored, len(w.Driver.Calls()))
+	}
+	w.Driver.Refused = nil
+	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 }
 
 // A platform with signed addresses needs no such write, and no message that was not sent is bound.

@@ -99,6 +99,10 @@ func (a accountSchema) unusable(account map[string]string, operation string, cou
 		if err := field.Check(account[path]); err != nil {
 			faults = append(faults, path+" "+err.Error())
 		}
+		isForOther := func(country string) bool { return field.IsForOther(account[path], country) }
+		if other := slices.IndexFunc(countries, isForOther); other >= 0 {
+			faults = append(faults, path+" is for another country than "+countries[other])
+		}
 	}
 	return faults
 }

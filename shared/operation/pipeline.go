@@ -7,6 +7,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -56,7 +57,12 @@ type Choice struct {
 	operator.Selection
 	// Refusal is set if nothing serves the request now. A key that has an entry already gets its response.
 	Refusal error
+	// Check returns why the driver's platform does not take the request; nil checks nothing.
+	Check CheckFunc
 }
+
+// CheckFunc checks a request before anything is stored. common is filled in from the new entry.
+type CheckFunc func(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault
 
 // partMCO names the country of a charge or an SMS.
 const partMCO = "X-Operator-MCO"
@@ -112,7 +118,7 @@ func (p *Pipeline) Reserve(
 	e.LeaseUntil = req.Deadline.Add(leaseMargin)
 	refusal := choice.Refusal
 	if refusal == nil {
-		e.Account, refusal = p.findAccount(ctx, choice.Selection)
+		refusal = p.pin(ctx, choice, e)
 	}
 	reserve := p.Book.Reserve
 	if refusal != nil {
@@ -146,18 +152,24 @@ func (p *Pipeline) Reserve(
 	}
 }
 
-// findAccount returns what a new transaction is pinned to.
-func (p *Pipeline) findAccount(ctx context.Context, selection operator.Selection) (string, error) {
-	driver, _, found := p.Operators.Driver(selection.Platform)
+// pin sets what a new transaction is pinned to. An error means that the account or the platform cannot serve it.
+func (p *Pipeline) pin(ctx context.Context, choice Choice, e *ledger.Entry) error {
+	driver, _, found := p.Operators.Driver(choice.Platform)
 	if !found {
-		return "", errNoDriver
+		return errNoDriver
 	}
-	if selection.Account == "" {
-		return driver.FindAccount(ctx, selection.Platform, "")
+	pin := operator.Pin{Platform: choice.Platform}
+	if choice.Account != "" {
+		pin = operator.ParsePin(choice.Account, choice.Operator)
 	}
-	pin := operator.ParsePin(selection.Account, selection.Operator)
-	_, err := driver.FindAccount(ctx, pin.Platform, pin.Account)
-	return selection.Account, err
+	account, err := driver.FindAccount(ctx, pin.Platform, pin.Account)
+	if e.Account = cmp.Or(choice.Account, account); err != nil || choice.Check == nil {
+		return err
+	}
+	if refused := choice.Check(ctx, driver, operator.NewCall(e)); refused != nil {
+		return refused
+	}
+	return nil
 }
 
 var errNoDriver = errors.New("the operator has no driver")

@@ -39,6 +39,17 @@ type AccountField struct {
 	NeededBy []string
 	// Check returns why a value cannot be used, nil if it can. The error does not quote the value.
 	Check func(value string) error
+	// CountryOf returns the country (alpha-2) whose money a value moves, "" for any; nil if the value has none.
+	CountryOf func(value string) string
+}
+
+// IsForOther reports whether a value is for another country (alpha-2) than this one. "" stands for any country.
+func (f AccountField) IsForOther(value, country string) bool {
+	if f.CountryOf == nil || country == "" {
+		return false
+	}
+	own := f.CountryOf(value)
+	return own != "" && !strings.EqualFold(own, country)
 }
 
 // AccountDescriber is implemented by drivers whose accounts have more fields than an address and a token.
@@ -55,14 +66,21 @@ func BasicAccountFields() []AccountField {
 	}
 }
 
-// UnusableFields lists the fields without which an operation cannot be made, or whose values cannot be used. value
-// returns a field by its path. It skips the address, whose rule depends on the deployment, and fields for countries.
-func UnusableFields(fields []AccountField, operation string, value func(path string) string) []string {
+// UnusableFields lists the fields without which an operation cannot be made, or whose values cannot be used in a
+// country (alpha-2, "" for any). value returns a field by its path. It skips the address, whose rule depends on the
+// deployment, and fields for countries.
+func UnusableFields(fields []AccountField, operation, country string, value func(path string) string) []string {
 	var unusable []string
 	for _, field := range fields {
-		skipped := field.Path == "base_url" || strings.HasSuffix(field.Path, ".*")
-		if !skipped && slices.Contains(field.NeededBy, operation) && field.Check(value(field.Path)) != nil {
+		text, skipped := value(field.Path), field.Path == "base_url" || strings.HasSuffix(field.Path, ".*")
+		if skipped || !slices.Contains(field.NeededBy, operation) {
+			continue
+		}
+		switch {
+		case field.Check(text) != nil:
 			unusable = append(unusable, field.Path)
+		case field.IsForOther(text, country):
+			unusable = append(unusable, field.Path+" for "+country)
 		}
 	}
 	return unusable

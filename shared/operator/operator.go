@@ -162,6 +162,18 @@ type PaymentCallbackReader interface {
 	ReadPaymentCallback(body []byte) CallbackReport
 }
 
+// PaymentChecker is implemented by drivers whose platforms take less than the specification. It calls nothing outside.
+// The fault names the part of the merchant's request that the platform does not take, or is IntegrationRejected for an
+// account that cannot be used. The call has no NotifyURL.
+type PaymentChecker interface {
+	CheckPayment(ctx context.Context, call PayCall) *fault.Fault
+}
+
+// MessageChecker is a PaymentChecker for messages.
+type MessageChecker interface {
+	CheckMessage(ctx context.Context, call SMSCall) *fault.Fault
+}
+
 // StaticCallback is a callback to an account's one address.
 type StaticCallback struct {
 	Platform   string

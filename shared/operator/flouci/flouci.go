@@ -95,10 +95,19 @@ type payRequest struct {
 
 // Pay creates a payment page. Its Material is Flouci's id and the time until which a failure does not count.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	build := func(credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(call) }
-	return d.SendTransaction(ctx, call.Call, build, isKeyRefused, func(x upstream.Exchange) operator.PayResponse {
+	read := func(x upstream.Exchange) operator.PayResponse {
 		return readPage(x, call.UpstreamKey, d.now().Add(sessionLife+failureMargin))
-	})
+	}
+	return d.SendTransaction(ctx, call.Call, paymentOf(call), isKeyRefused, read)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.Check(ctx, call.Call, paymentOf(call))
+}
+
+func paymentOf(call operator.PayCall) upstream.Build {
+	return func(credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(call) }
 }
 
 // buildPayment makes the request for a page.

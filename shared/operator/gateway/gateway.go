@@ -136,7 +136,7 @@ func (d *Driver) exchangeWithRetry(
 // checkServes returns which fields an operation cannot be made with. Without them the operator would refuse a correct
 // request of the merchant.
 func checkServes(target credentials.Account, operation string) error {
-	if unusable := operator.UnusableFields(accountFields(), operation, target.Field); unusable != nil {
+	if unusable := operator.UnusableFields(accountFields(), operation, "", target.Field); unusable != nil {
 		return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
 	}
 	return nil

@@ -65,7 +65,7 @@ func accountFields() []operator.AccountField {
 		{Path: fieldAPIUser, Identity: true, NeededBy: needed, Check: checkAPIUser},
 		{Path: fieldAPIKey, Secret: true, NeededBy: needed, Check: operator.CheckHeaderText},
 		{Path: fieldSubscription, Secret: true, NeededBy: needed, Check: operator.CheckHeaderText},
-		{Path: fieldEnvironment, Identity: true, NeededBy: needed, Check: checkEnvironment},
+		{Path: fieldEnvironment, Identity: true, NeededBy: needed, Check: checkEnvironment, CountryOf: countryOf},
 		{Path: fieldCurrency, Check: operator.CheckHeaderText},
 	}
 }
@@ -86,10 +86,9 @@ func checkEnvironment(text string) error {
 	return nil
 }
 
-// isForCountry reports whether the account is for payments of a country (alpha-2).
-func isForCountry(account credentials.Account, country string) bool {
-	countries := map[string]string{ivoryCoastEnvironment: "CI", cameroonEnvironment: "CM", sandboxEnvironment: country}
-	return strings.EqualFold(countries[account.Field(fieldEnvironment)], country)
+// countryOf returns the country (alpha-2) of an environment, "" for the sandbox.
+func countryOf(environment string) string {
+	return map[string]string{ivoryCoastEnvironment: "CI", cameroonEnvironment: "CM"}[environment]
 }
 
 // testCurrency returns the currency of the sandbox, "" for the merchant's. No other environment has one of its own.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -35,16 +34,20 @@ type payer struct {
 // Pay implements operator.Driver. Succeeded means that MTN took the request. There is no reference yet, and no proof
 // that the payer has a wallet.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	build := func(account credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(account, call) }
-	return d.SendTransaction(ctx, call.Call, build, isTokenRefused, classifyPayment)
+	return d.SendTransaction(ctx, call.Call, paymentOf(call), isTokenRefused, classifyPayment)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.Check(ctx, call.Call, paymentOf(call))
+}
+
+func paymentOf(call operator.PayCall) upstream.Build {
+	return func(account credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(account, call) }
 }
 
 // buildPayment makes the request to pay. externalId is the order_id: a callback may have no other id of ours.
 func buildPayment(account credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {
-	if !isForCountry(account, call.Country) {
-		err := errors.New("the account's target_environment is that of another country")
-		return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
-	}
 	number, amount, invalid := upstream.Payer(call)
 	return upstream.Request{
 		Method: http.MethodPost,

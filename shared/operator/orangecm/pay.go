@@ -62,6 +62,14 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	return response
 }
 
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.Check(ctx, call.Call, func(credentials.Account) (upstream.Request, *fault.Fault) {
+		_, invalid := newPayRequest(call)
+		return upstream.Request{}, invalid
+	})
+}
+
 // isTokenRefused reports whether the API gateway in front of the platform refused the access token.
 func isTokenRefused(x upstream.Exchange) bool {
 	return x.IsUnauthorized() && upstream.WSO2Refusal(x) != ""

@@ -120,6 +120,14 @@ func newMessage(account credentials.Account, call operator.SMSCall) (message, *f
 	return m, nil
 }
 
+// CheckMessage implements operator.MessageChecker.
+func (d *Driver) CheckMessage(ctx context.Context, call operator.SMSCall) *fault.Fault {
+	return d.Check(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
+		_, invalid := newMessage(account, call)
+		return upstream.Request{}, invalid
+	})
+}
+
 // SendSMS sends a message. A success has the id that the receipts name.
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
 	if call.MayRepeat {

@@ -62,7 +62,7 @@ func accountFields() []operator.AccountField {
 	pay := []string{operator.AccountPay}
 	return []operator.AccountField{
 		{Path: "base_url", Identity: true, NeededBy: pay, Check: operator.CheckBaseURL},
-		{Path: fieldSegment, Identity: true, NeededBy: pay, Check: checkSegment},
+		{Path: fieldSegment, Identity: true, NeededBy: pay, Check: checkSegment, CountryOf: countryOf},
 		{Path: fieldMerchantKey, Secret: true, Identity: true, NeededBy: pay, Check: operator.CheckHeaderText},
 		{Path: "client_id", NeededBy: pay, Check: upstream.CheckBasicName},
 		{Path: "client_secret", Secret: true, NeededBy: pay, Check: operator.CheckHeaderText},
@@ -75,6 +75,14 @@ func checkSegment(text string) error {
 		return errors.New("is not one of " + strings.Join(segments, ", "))
 	}
 	return nil
+}
+
+// countryOf returns the country (alpha-2) of a segment, "" for the test environment.
+func countryOf(segment string) string {
+	if segment == testSegment {
+		return ""
+	}
+	return strings.ToUpper(segment)
 }
 
 // newRequest makes a request to the segment of an account.
@@ -98,8 +106,16 @@ type payRequest struct {
 
 // Pay creates a payment page. Its Material is the page's token, which every lookup needs.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	build := func(account credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(account, call) }
-	return d.SendTransaction(ctx, call.Call, build, isTokenExpired, readPage)
+	return d.SendTransaction(ctx, call.Call, paymentOf(call), isTokenExpired, readPage)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.Check(ctx, call.Call, paymentOf(call))
+}
+
+func paymentOf(call operator.PayCall) upstream.Build {
+	return func(account credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(account, call) }
 }
 
 // buildPayment makes the request for a page. One account serves one country.
@@ -113,10 +129,6 @@ func buildPayment(account credentials.Account, call operator.PayCall) (upstream.
 	if len(call.NotifyURL) > maxURLLength {
 		err = errors.Join(err, errors.New("the callback address has more than 120 characters"))
 	}
-	segment := account.Field(fieldSegment)
-	if segment != testSegment && !strings.EqualFold(segment, call.Country) {
-		err = errors.Join(err, errors.New("the operator's account is for another country: change the route"))
-	}
 	if err != nil {
 		return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
 	}
@@ -125,7 +137,7 @@ func buildPayment(account credentials.Account, call operator.PayCall) (upstream.
 		Amount: amount, ReturnURL: call.ReturnURL, CancelURL: call.CancelURL, NotifyURL: call.NotifyURL,
 		Lang: call.Lang, Reference: call.Reference,
 	}
-	if segment == testSegment {
+	if account.Field(fieldSegment) == testSegment {
 		request.Currency = testCurrency
 	}
 	return newRequest(account, "webpayment", strictjson.Marshal(request)), nil

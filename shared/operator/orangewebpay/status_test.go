@@ -55,7 +55,9 @@ func TestLookupUsesTheAccountsSegment(t *testing.T) {
 		operatortest.Respond(201, readFile(t, "status-response.json")))
 	fields := account(stub.URL)
 	fields["segment"] = "bf"
-	got := newDriver(t, fields, newClock()).LookUpPayment(t.Context(), statusCall())
+	call := statusCall()
+	call.Material = call.OrderID
+	got := newDriver(t, fields, newClock()).LookUpPayment(t.Context(), call)
 	const path = "/orange-money-webpay/bf/v1/transactionstatus"
 	if requests := stub.Requests(); got.Status != ledger.Successful || requests[len(requests)-1].Path != path {
 		t.Errorf("status %q, %v", got.Status, got.Cause)

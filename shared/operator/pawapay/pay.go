@@ -45,13 +45,22 @@ type accountDetails struct {
 
 // Pay implements operator.Driver. Succeeded means that pawaPay took the deposit for processing.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	build := func(credentials.Account) (upstream.Request, *fault.Fault) {
+	read := func(x upstream.Exchange) operator.PayResponse {
+		return operator.PayResponse{Result: classifyDeposit(x, call.UpstreamKey)}
+	}
+	return d.SendTransaction(ctx, call.Call, depositOf(call), isTokenRefused, read)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.Check(ctx, call.Call, depositOf(call))
+}
+
+func depositOf(call operator.PayCall) upstream.Build {
+	return func(credentials.Account) (upstream.Request, *fault.Fault) {
 		deposit, invalid := buildDeposit(call)
 		return upstream.Request{Method: http.MethodPost, URL: depositPath, Body: strictjson.Marshal(deposit)}, invalid
 	}
-	return d.SendTransaction(ctx, call.Call, build, isTokenRefused, func(x upstream.Exchange) operator.PayResponse {
-		return operator.PayResponse{Result: classifyDeposit(x, call.UpstreamKey)}
-	})
 }
 
 // buildDeposit makes the deposit. pawaPay takes no amount with a zero as its last decimal.

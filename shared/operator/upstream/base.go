@@ -38,7 +38,7 @@ func (b *Base) AccountFields() []operator.AccountField { return b.Fields }
 
 // FindAccount implements operator.Driver.
 func (b *Base) FindAccount(ctx context.Context, platform, id string) (string, error) {
-	account, unusable := b.findAccount(ctx, platform, id)
+	account, unusable := b.findAccount(ctx, platform, id, "")
 	if unusable != nil {
 		return "", unusable
 	}
@@ -60,11 +60,12 @@ func notOffered() operator.Result {
 	return NotApplied(fault.IntegrationRejected, errors.New("the platform does not offer the operation"))
 }
 
-// findAccount returns a usable account. The fault is IntegrationRejected, and names the fields that cannot be used.
-func (b *Base) findAccount(ctx context.Context, platform, id string) (credentials.Account, *fault.Fault) {
+// findAccount returns an account that is usable in a country, "" for any. The fault is IntegrationRejected, and names
+// the fields that cannot be used.
+func (b *Base) findAccount(ctx context.Context, platform, id, country string) (credentials.Account, *fault.Fault) {
 	found, err := b.Accounts.Find(ctx, platform, id)
 	if err == nil {
-		err = b.checkAccount(found)
+		err = b.checkAccount(found, country)
 	}
 	if err != nil {
 		b.Accounts.RecordUse(platform, 0, false)
@@ -73,8 +74,8 @@ func (b *Base) findAccount(ctx context.Context, platform, id string) (credential
 	return found, nil
 }
 
-func (b *Base) checkAccount(account credentials.Account) error {
-	unusable := operator.UnusableFields(b.Fields, b.Operation, account.Field)
+func (b *Base) checkAccount(account credentials.Account, country string) error {
+	unusable := operator.UnusableFields(b.Fields, b.Operation, country, account.Field)
 	if unusable == nil {
 		return nil
 	}
@@ -89,7 +90,11 @@ func (b *Base) Send(
 ) (Exchange, *fault.Fault) {
 	ctx, cancel := WithDefaultTimeout(ctx)
 	defer cancel()
-	account, unsent := b.findAccount(ctx, call.Platform, call.AccountID)
+	country := call.Country
+	if call.IsAccountCheck() {
+		country = "" // the check of an account names any country of its platform
+	}
+	account, unsent := b.findAccount(ctx, call.Platform, call.AccountID, country)
 	if unsent != nil {
 		return Exchange{}, unsent
 	}
@@ -100,7 +105,7 @@ func (b *Base) Send(
 	x, unsent := b.sendOnce(ctx, account, request)
 	if unsent == nil && x.Err == nil && isUnprocessed(x) {
 		renewed, isNew := b.Accounts.RefreshAfterRefusal(ctx, account)
-		if isNew = isNew && b.checkAccount(renewed) == nil; isNew {
+		if isNew = isNew && b.checkAccount(renewed, country) == nil; isNew {
 			account = renewed
 		}
 		if again, invalid := build(account); invalid == nil && (isNew || b.Tokens != nil) {
@@ -109,6 +114,15 @@ func (b *Base) Send(
 	}
 	b.Accounts.RecordUse(call.Platform, account.Version, unsent == nil && x.IsSuccess())
 	return x, unsent
+}
+
+// Check makes the request of a call's account and does not send it. It returns the fault of the account or the request.
+func (b *Base) Check(ctx context.Context, call operator.Call, build Build) *fault.Fault {
+	account, invalid := b.findAccount(ctx, call.Platform, call.AccountID, call.Country)
+	if invalid == nil {
+		_, invalid = build(account)
+	}
+	return invalid
 }
 
 // sendOnce makes one exchange. A token that the platform has refused is dropped.

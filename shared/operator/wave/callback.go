@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -26,8 +27,23 @@ const (
 	fieldSecondWebhook = "webhook_secrets.second"
 )
 
+// countryOf returns the country (alpha-2) of the wallet of an API key, "" for a key of another form than "wave_sn_...".
+func countryOf(key string) string {
+	rest, isKey := strings.CutPrefix(key, "wave_")
+	if country, _, found := strings.Cut(rest, "_"); isKey && found && len(country) == 2 {
+		return strings.ToUpper(country)
+	}
+	return ""
+}
+
 func accountFields() []operator.AccountField {
-	return append(operator.BasicAccountFields(),
+	basic := operator.BasicAccountFields()
+	for i := range basic {
+		if basic[i].Path == "access_token" {
+			basic[i].CountryOf = countryOf
+		}
+	}
+	return append(basic,
 		upstream.CallbackSecretField(operator.AccountPay),
 		operator.AccountField{Path: fieldFirstWebhook, Secret: true, Check: operator.CheckHeaderText},
 		operator.AccountField{Path: fieldSecondWebhook, Secret: true, Check: operator.CheckHeaderText},
@@ -60,15 +76,21 @@ func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
 	return report
 }
 
-// VerifyStaticCallback implements operator.StaticCallbackVerifier by the secret in the path, and by Wave's signature if
-// the account has a webhook secret.
+// VerifyStaticCallback implements operator.StaticCallbackVerifier by the secret in the path. If the account has a
+// webhook secret, it also requires Wave's signature, or the secret itself as a bearer: the wallet's webhook decides
+// which.
 func (d *Driver) VerifyStaticCallback(ctx context.Context, callback operator.StaticCallback) (bool, error) {
 	return d.VerifyCallback(ctx, callback, func(account credentials.Account) bool {
 		first, second := account.Field(fieldFirstWebhook), account.Field(fieldSecondWebhook)
-		header := callback.Header("Wave-Signature")
+		signature, authorization := callback.Header("Wave-Signature"), callback.Header("Authorization")
 		return first == "" && second == "" ||
-			d.isSigned(header, first, callback.Body) || d.isSigned(header, second, callback.Body)
+			d.isSigned(signature, first, callback.Body) || d.isSigned(signature, second, callback.Body) ||
+			isBearer(authorization, first) || isBearer(authorization, second)
 	})
+}
+
+func isBearer(header, secret string) bool {
+	return secret != "" && subtle.ConstantTimeCompare([]byte(header), []byte("Bearer "+secret)) == 1
 }
 
 // isSigned checks a header of the form t=<unix seconds>,v1=<hex>[,v1=<hex>]: the HMAC-SHA256 of the time and the raw

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +103,11 @@ func TestVerifyStaticCallback(t *testing.T) {
 		{"no time", keys, good[13:], body, callbackSecret, false},
 		{"other path", keys, good, body, callbackSecret + "x", false},
 		{"empty path", keys, good, body, "", false},
+		{"the secret as a bearer", keys, "Bearer " + key, body, callbackSecret, true},
+		{"the second secret as a bearer", keys, "Bearer " + second, body, callbackSecret, true},
+		{"another bearer", keys, "Bearer other", body, callbackSecret, false},
+		{"an empty bearer", map[string]any{"first": key}, "Bearer ", body, callbackSecret, false},
+		{"a bearer with another path", keys, "Bearer " + key, body, "x", false},
 		{"without webhook secrets the path decides", nil, "", body, callbackSecret, true},
 		{"without webhook secrets, other path", nil, "", body, "x", false},
 	}
@@ -113,7 +119,13 @@ func TestVerifyStaticCallback(t *testing.T) {
 			}
 			got, err := newDriver(t, fields).VerifyStaticCallback(t.Context(), operator.StaticCallback{
 				Platform: platform, AccountID: "sn", PathSecret: c.path, Body: []byte(c.body),
-				Header: func(name string) string { return map[string]string{"Wave-Signature": c.header}[name] },
+				Header: func(name string) string {
+					isBearer := strings.HasPrefix(c.header, "Bearer ")
+					if name == "Authorization" && isBearer || name == "Wave-Signature" && !isBearer {
+						return c.header
+					}
+					return ""
+				},
 			})
 			if got != c.want || err != nil {
 				t.Errorf("VerifyStaticCallback = %v, %v; want %v", got, err, c.want)

@@ -74,6 +74,16 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	})
 }
 
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.Check(ctx, call.Call, func(credentials.Account) (upstream.Request, *fault.Fault) {
+		if _, err := buildRequest(call); err != nil {
+			return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
+		}
+		return upstream.Request{}, nil
+	})
+}
+
 // buildRequest makes the request for a payment. The gateway has checked the merchant's values.
 func buildRequest(call operator.PayCall) (sessionRequest, error) {
 	exponent, _ := market.CurrencyExponent(call.Currency)

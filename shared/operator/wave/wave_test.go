@@ -288,13 +288,15 @@ func TestUnsentCalls(t *testing.T) {
 	if id, err := driver.FindAccount(t.Context(), platform, ""); id != "sn" || err != nil {
 		t.Errorf("current account %q, %v", id, err)
 	}
-	badAmount, badNumber := payCall(), payCall()
+	badAmount, badNumber, otherCountry := payCall(), payCall(), payCall()
+	otherCountry.Country, otherCountry.MSISDN = "CI", ""
 	badAmount.Amount, badNumber.MSISDN = "10.5", "12"
 	for name, result := range map[string]operator.Result{
 		"charge": driver.Charge(t.Context(), operator.ChargeCall{}),
 		"sms":    driver.SendSMS(t.Context(), operator.SMSCall{}),
 		"amount": driver.Pay(t.Context(), badAmount).Result, "number": driver.Pay(t.Context(), badNumber).Result,
 		"account": unusable.Pay(t.Context(), payCall()).Result,
+		"country": driver.Pay(t.Context(), otherCountry).Result,
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkResult(t, result, operator.NotApplied, fault.IntegrationRejected, false)
