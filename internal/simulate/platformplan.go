@@ -23,6 +23,7 @@ var platformOrders = []struct {
 }{
 	{"mtn", "CI CM", terminalNumbers}, {"orange", "CI CD SN BF", terminalNumbers}, {"moov", "BF", terminalNumbers},
 	{"orange", "CM", terminalNumbers}, {"orange", "CI BF CM SN", webNumbers}, {"wave", "SN CI BF", webNumbers},
+	{"flouci", "TN", webNumbers},
 }
 
 // planPlatforms draws a history of payments by the platforms, mixed with orders by the gateway's own protocol.

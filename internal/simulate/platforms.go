@@ -40,6 +40,7 @@ type platformRow struct {
 	// reportKey is the upstream key in a static callback. success and failure are the words in a callback for a payment
 	// that ended; without failure there is no such word.
 	reportKey, success, failure string
+	isMinor                     bool // the amount is in minor units
 	expires                     bool // it ends payments itself before our lifetime (invariant 1 is weaker)
 }
 
@@ -57,6 +58,9 @@ var platformRows = []platformRow{
 		reportKey: "data.client_reference", success: "checkout.session.completed"},
 	{name: "orange-webpay", prefix: "/orangewebpay", payPath: "/webpayment", key: "order_id",
 		upstreamKey: "order_id", order: "order_id", expires: true, success: "SUCCESS", failure: "FAILED"},
+	{name: "flouci-checkout", prefix: "/flouci", payPath: "/generate_payment", key: "developer_tracking_id",
+		upstreamKey: "developer_tracking_id", order: "developer_tracking_id", onlyCurrency: "TND", isMinor: true,
+		expires: true},
 	{name: smsPlatform, prefix: "/orangesms", payPath: "/requests", reportKey: "deliveryInfoNotification.callbackData"},
 }
 
@@ -101,7 +105,7 @@ func (w *World) addPlatforms(rate int) {
 	w.platforms = map[string]*platform{platformHost: p}
 	p.hasSandbox = w.tape.Choose("SMS by a platform", 2) == 0
 	secrets := []string{"api_key", "subscription_key", "access_token", "client_secret", "consumer_secret",
-		"api_password", "callback_secret", "merchant_key"}
+		"api_password", "callback_secret", "merchant_key", "private_key"}
 	for _, accounts := range p.config.Accounts() {
 		for _, account := range accounts {
 			for _, field := range secrets {
@@ -261,7 +265,7 @@ func (p *platform) remember(row platformRow, reference string, body []byte) {
 	}
 	exponent := 0
 	for _, country := range market.All() {
-		if country.Currency == currency {
+		if country.Currency == currency && !row.isMinor {
 			exponent = country.Exponent
 		}
 	}

@@ -21,6 +21,11 @@ type Credentials struct {
 	PageURL string
 }
 
+// DefaultCredentials are for the local run, which sets PageURL.
+func DefaultCredentials() Credentials {
+	return Credentials{PublicKey: "stub-app", PrivateKey: "stub-private-key"}
+}
+
 type stub struct {
 	*kit.Platform
 	Credentials

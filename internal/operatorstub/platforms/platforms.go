@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mobilegateway/internal/operatorstub"
+	"mobilegateway/internal/operatorstub/flouci"
 	"mobilegateway/internal/operatorstub/mtn"
 	"mobilegateway/internal/operatorstub/orangecm"
 	"mobilegateway/internal/operatorstub/orangesms"
@@ -52,17 +53,19 @@ type credentials struct {
 	wave    wave.Credentials
 	webpay  orangewebpay.Credentials
 	sms     orangesms.Credentials
+	flouci  flouci.Credentials
 }
 
 func (c Config) credentials() credentials {
 	all := credentials{pawapay.DefaultCredentials(), wave.DefaultCredentials(), orangewebpay.DefaultCredentials(),
-		orangesms.DefaultCredentials()}
+		orangesms.DefaultCredentials(), flouci.DefaultCredentials()}
 	all.pawapay.CallbackURL = c.staticCallback("payments", "pawapay", account)
 	all.wave.PageURL, all.wave.LocalURLs = c.URL+"/wave", true
 	for i, wallet := range all.wave.Wallets {
 		all.wave.Wallets[i].WebhookURL = c.staticCallback("payments", "wave-checkout", accountOf(country(wallet)))
 	}
 	all.webpay.PageURL, all.webpay.LocalURLs = c.URL+"/orangewebpay", true
+	all.flouci.PageURL = c.URL + "/flouci"
 	all.sms.ReceiptURL = c.staticCallback("receipts", "orange-sms", account)
 	for i, sender := range all.sms.Senders {
 		all.sms.Senders[i].Names = append(sender.Names, demoName)
@@ -86,6 +89,7 @@ func (c Config) Handler() http.Handler {
 		"/orangewebpay": orangewebpay.New(c.Kit, all.webpay).Handler(),
 		"/orangecm":     orangecm.New(c.Kit, orangecm.DefaultCredentials()).Handler(),
 		"/orangesms":    orangesms.New(c.Kit, all.sms).Handler(),
+		"/flouci":       flouci.New(c.Kit, all.flouci).Handler(),
 	} {
 		mux.Handle(prefix+"/", http.StripPrefix(prefix, stub))
 	}
@@ -101,6 +105,9 @@ func (c Config) Accounts() map[string]map[string]map[string]any {
 			"base_url": c.URL + "/pawapay", "access_token": ours.pawapay.APIToken, "callback_secret": c.CallbackSecret,
 		}},
 		"orange-sms": {account: c.smsAccount(ours.sms)},
+		"flouci-checkout": {account: {
+			"base_url": c.URL + "/flouci", "public_key": ours.flouci.PublicKey, "private_key": ours.flouci.PrivateKey,
+		}},
 	}
 	for country, environment := range map[string]string{"CI": "mtnivorycoast", "CM": "mtncameroon"} {
 		m := mtn.DefaultCredentials()
@@ -157,6 +164,7 @@ var routeTable = [][4]string{
 	{"airtel", operator.AccountPay, "CD", "pawapay/" + account},
 	{"vodacom", operator.AccountPay, "CD", "pawapay/" + account},
 	{"free", operator.AccountPay, "SN", "pawapay/" + account},
+	{"flouci", operator.AccountPay, "TN", "flouci-checkout/" + account},
 }
 
 // Routes returns the routes to the accounts by operator. A route has no channel: it is for those of its platform.

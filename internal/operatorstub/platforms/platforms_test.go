@@ -51,6 +51,7 @@ func TestEveryServiceHasUsableAccount(t *testing.T) {
 		{Operator: "airtel", Country: "CD", Operation: "pay", Channel: "ussd"}:  "pawapay/stub",
 		{Operator: "vodacom", Country: "CD", Operation: "pay", Channel: "ussd"}: "pawapay/stub",
 		{Operator: "free", Country: "SN", Operation: "pay", Channel: "ussd"}:    "pawapay/stub",
+		{Operator: "flouci", Country: "TN", Operation: "pay", Channel: "web"}:   "flouci-checkout/stub",
 	} {
 		if got, _ := routes.Select(service); got.Account != want {
 			t.Errorf("%+v goes to %q, want %s", service, got.Account, want)
