@@ -43,7 +43,7 @@ type AccountField struct {
 	CountryOf func(value string) string
 }
 
-// IsForOther reports whether a value is for another country (alpha-2) than this one. "" stands for any country.
+// IsForOther reports whether a value is for another country (alpha-2) than this one. "" is any country.
 func (f AccountField) IsForOther(value, country string) bool {
 	if f.CountryOf == nil || country == "" {
 		return false
