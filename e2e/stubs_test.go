@@ -18,7 +18,7 @@ import (
 	"mobilegateway/internal/localtest"
 )
 
-// stubWait bounds the wait for a payment's end at the speed of TestStubs. A payment expires after 15 seconds.
+// stubWait bounds the wait for a payment's end at the speed of TestStubs.
 const stubWait = 90 * time.Second
 
 // stubEnd is the end of a payment: the response to the first request, the status, and whether money moved.
@@ -33,17 +33,25 @@ type stubPlatform struct {
 	prefix, operator, country, channel, currency string
 	numbers                                      string // the payer's number without its last four digits
 	pageNumbers                                  string // the number is typed on the page only
+	otp                                          string
+	only                                         string // the stories; "" for all
 	ends                                         map[string]stubEnd
 }
 
-// approvals are the ends where the operator reports that the payer refused.
-var approvals = map[string]stubEnd{"1001": {http.StatusCreated, "cancelled", 0}}
+// approvals are the ends where the operator reports that the payer refused. A 503 is never sent again.
+var approvals = map[string]stubEnd{
+	"1001": {http.StatusCreated, "cancelled", 0}, "1009": {http.StatusCreated, "pending", 0},
+}
 
-// openSessions are the ends where a payer whose payment failed may try again until the session expires, in 30 minutes.
+// openSessions are the ends where a payer whose payment failed may try again for 30 minutes.
 var openSessions = map[string]stubEnd{
 	"1001": {http.StatusCreated, "pending", 0}, "1002": {http.StatusCreated, "pending", 0},
 	"1005": {http.StatusGatewayTimeout, "successful", 1},
+	"1009": {http.StatusGatewayTimeout, "successful", 1}, "1010": {http.StatusGatewayTimeout, "successful", 1},
 }
+
+// someStories are enough where another country of the platform has all.
+const someStories = "2000 1001 1005"
 
 var stubPlatforms = []stubPlatform{
 	{prefix: "mtn", operator: "mtn", country: "CI", channel: "ussd", currency: "XOF", numbers: "+225050000",
@@ -57,13 +65,26 @@ var stubPlatforms = []stubPlatform{
 	{prefix: "pawapay", operator: "free", country: "SN", channel: "tpe", currency: "XOF", numbers: "+22176000",
 		ends: approvals},
 	{prefix: "orangecm", operator: "orange", country: "CM", channel: "ussd", currency: "XAF", numbers: "+23769000",
-		ends: map[string]stubEnd{"1002": {http.StatusForbidden, "failed", 0}}}, // refused at once
+		ends: map[string]stubEnd{
+			"1002": {http.StatusForbidden, "failed", 0}, // refused at once
+			"1009": approvals["1009"],
+		}},
 	{prefix: "wave", operator: "wave", country: "SN", channel: "web", currency: "XOF", numbers: "+22177000",
 		ends: openSessions},
 	{prefix: "orangewebpay", operator: "orange", country: "BF", channel: "web", currency: "XOF",
 		pageNumbers: "+2267000"},
 	{prefix: "orangewebpay", operator: "orange", country: "CI", channel: "web", currency: "XOF",
 		pageNumbers: "+225070000"},
+	{prefix: "orangewebpay", operator: "orange", country: "SN", channel: "web", currency: "XOF",
+		pageNumbers: "+22177000", only: someStories},
+	{prefix: "orangewebpay", operator: "orange", country: "CM", channel: "web", currency: "XAF",
+		pageNumbers: "+23769000", only: someStories},
+	{prefix: "pawapay", operator: "orange", country: "BF", channel: "ussd", currency: "XOF", numbers: "+2267000",
+		otp: "123456", ends: approvals, only: someStories},
+	{prefix: "pawapay", operator: "orange", country: "CD", channel: "ussd", currency: "USD", numbers: "+24389000",
+		ends: approvals, only: someStories},
+	{prefix: "pawapay", operator: "vodacom", country: "CD", channel: "tpe", currency: "USD", numbers: "+24381000",
+		ends: approvals, only: someStories},
 	{prefix: "flouci", operator: "flouci", country: "TN", channel: "web", currency: "TND", pageNumbers: "+2162000",
 		ends: map[string]stubEnd{ // a failure counts 20 minutes after the request
 			"1001": {http.StatusCreated, "pending", 0}, "1002": {http.StatusCreated, "pending", 0},
@@ -79,7 +100,27 @@ var stubCases = map[string]stubEnd{
 	"1005": {http.StatusCreated, "successful", 1}, // the response is lost
 	"1006": {http.StatusCreated, "successful", 1}, // the callback comes three times
 	"1007": {http.StatusCreated, "successful", 1}, // a contradicting callback follows
+	"1008": {http.StatusCreated, "successful", 1}, // the callback comes before the response
+	"1009": {http.StatusCreated, "successful", 1}, // 503 at first
+	"1010": {http.StatusCreated, "successful", 1}, // the response is garbage
 	"1011": {http.StatusCreated, "successful", 1}, // the callback is lost
+}
+
+// stubScript is a story in which the call of an operation has a mode. The platform gets the payer's number without
+// callingCode.
+type stubScript struct {
+	prefix, operation, mode, callingCode string
+	end                                  stubEnd
+}
+
+// stubScripts are the duplicates at the platform, and lost pages. "twice" is a request that arrives twice.
+var stubScripts = []stubScript{
+	{"mtn", "requesttopay", "twice", "+", stubEnd{http.StatusCreated, "successful", 1}},           // 409
+	{"pawapay", "deposit", "twice", "+", stubEnd{http.StatusCreated, "successful", 1}},            // DUPLICATE_IGNORED
+	{"orangecm", "pay", "twice", "+237", stubEnd{http.StatusCreated, "successful", 1}},            // 422
+	{"orangewebpay", "webpayment", "twice", "", stubEnd{http.StatusGatewayTimeout, "pending", 0}}, // 1204
+	{"orangewebpay", "webpayment", "cut-applied", "", stubEnd{http.StatusGatewayTimeout, "pending", 0}},
+	{"flouci", "create", "cut-applied", "", stubEnd{http.StatusGatewayTimeout, "pending", 0}},
 }
 
 // TestStubs sends the payments of each operator's platform and messages of Orange through the drivers.
@@ -95,16 +136,22 @@ func TestStubs(t *testing.T) {
 				if own, found := p.ends[ending]; found {
 					end = own
 				}
+				if p.only != "" && !strings.Contains(p.only, ending) {
+					continue
+				}
 				t.Run(p.prefix+"-"+p.country+"-"+ending, func(t *testing.T) {
 					t.Parallel()
 					stubStory{t, g, p}.pay(ending, end)
 				})
 			}
 		}
-		t.Run("orangewebpay-lost-page", func(t *testing.T) {
-			t.Parallel()
-			stubStory{t, g, stubPlatforms[8]}.losePage()
-		})
+		for _, c := range stubScripts {
+			t.Run(c.prefix+"-"+c.mode, func(t *testing.T) {
+				t.Parallel()
+				at := slices.IndexFunc(stubPlatforms, func(p stubPlatform) bool { return p.prefix == c.prefix })
+				stubStory{t, g, stubPlatforms[at]}.follow(c)
+			})
+		}
 		t.Run("orangesms", func(t *testing.T) {
 			t.Parallel()
 			stubStory{t, g, stubPlatform{prefix: "orangesms"}}.sendMessages()
@@ -142,6 +189,9 @@ func (s stubStory) newPayment(order, number string) *requestBuilder {
 	payment := newPayment(s.target.MerchantCredentials, order, s.platform.channel, number)
 	payment.header["mno-name"], payment.header["country-code"] = s.platform.operator, s.platform.country
 	payment.body["currency"] = s.platform.currency
+	if s.platform.otp != "" {
+		payment.body["otp_code"] = s.platform.otp
+	}
 	return payment
 }
 
@@ -205,6 +255,10 @@ func (s stubStory) confirm(created observation, number string) {
 		return
 	}
 	_ = response.Body.Close()
+	if response.StatusCode == http.StatusServiceUnavailable { // 1009: the payer presses the button again
+		s.confirm(created, number)
+		return
+	}
 	if response.StatusCode >= http.StatusBadRequest {
 		s.Fatalf("the page of the payment responded %d", response.StatusCode)
 	}
@@ -290,78 +344,22 @@ func (s stubStory) checkCallbacks(order string, want int) error {
 	return nil
 }
 
-// losePage loses the response with the page's address. Orange refuses the repeated order, so no payer gets a page.
-func (s stubStory) losePage() {
-	order := s.target.Merchant + "_" + s.target.newID()
-	script := fmt.Sprintf(`{"key":%q,"operation":"webpayment","calls":["cut-applied"]}`, order)
+// follow scripts the call of a payment, whose response then proves nothing. A page that was lost is not sent again.
+func (s stubStory) follow(c stubScript) {
+	order, key, number := s.target.Merchant+"_"+s.target.newID(), "", ""
+	if s.platform.numbers != "" {
+		number = s.platform.numbers + "2999" // no other story has it
+		key = strings.TrimPrefix(number, c.callingCode)
+	}
+	script := fmt.Sprintf(`{"key":%q,"operation":%q,"calls":[%q]}`, cmp.Or(key, order), c.operation, c.mode)
 	address := s.target.StubsURL + "/" + s.platform.prefix + "/stub/v1/script"
 	if _, _, err := harness.Call(s.Context(), http.MethodPost, address, script, nil); err != nil {
 		s.Fatal(err)
 	}
-	payment := s.newPayment(order, "")
-	s.send(payment, http.StatusGatewayTimeout)
-	s.send(payment, http.StatusGatewayTimeout)
-	if err := errors.Join(s.checkStatus(order, "pending"), s.checkEffects(order, 0)); err != nil {
-		s.Error(err)
-	}
-}
-
-// sendMessages sends messages of the second merchant, whose only operator is Orange. It sends one after the other,
-// because Orange has no key under which an effect can be found. The last column is the number of effects after each.
-func (s stubStory) sendMessages() {
-	delivered := []string{"DeliveredToTerminal"}
-	for _, c := range []struct {
-		ending           string
-		response, repeat int
-		receipts         []string
-		effects          int
-	}{
-		{"2000", http.StatusCreated, http.StatusConflict, delivered, 1},
-		{"1001", http.StatusCreated, http.StatusConflict, []string{"DeliveryImpossible"}, 1},
-		{"1002", http.StatusBadGateway, http.StatusBadGateway, nil, 1}, // the bundle of units is empty
-		{"1003", http.StatusCreated, http.StatusConflict, nil, 2},
-		{"1005", http.StatusGatewayTimeout, http.StatusGatewayTimeout, nil, 3},
-		{"1006", http.StatusCreated, http.StatusConflict, delivered, 4},
-		{"1007", http.StatusCreated, http.StatusConflict, delivered, 5},
-	} {
-		key := s.target.newID()
-		message := newSMS(s.target.SecondMerchant, key, "225070000"+c.ending, "tel:+2250000")
-		const receipt = "outboundSMSMessageRequest.receiptRequest."
-		setPath(message.body, receipt+"notifyURL", s.target.InboxURL+"/receipts")
-		setPath(message.body, receipt+"callbackData", key)
-		s.sendWithinRate(message, c.response)
-		eventuallyNoError(s, stubWait, func() error { return s.checkLastReceipts(key, c.receipts) })
-		s.sendWithinRate(message, c.repeat)
-		if found, err := readControl[effect](s, "effects"); err != nil || len(found) != c.effects {
-			s.Errorf("%s: %d effects, want %d: %v", c.ending, len(found), c.effects, err)
-		}
-	}
-}
-
-// checkLastReceipts checks the receipts of a message, except DeliveredToNetwork: the last one may overtake it.
-func (s stubStory) checkLastReceipts(key string, want []string) error {
-	found, err := s.target.receiptsOf(key)
-	if err != nil {
-		return err
-	}
-	isFirst := func(status string) bool { return status == "DeliveredToNetwork" }
-	if got := slices.DeleteFunc(statusesOf(found, receiptStatus), isFirst); !slices.Equal(got, want) {
-		return fmt.Errorf("the merchant got the receipts %q for %s, want %q", got, key, want)
-	}
-	return nil
-}
-
-// sendWithinRate sends a message again after each 503: an account may send only five in a second.
-func (s stubStory) sendWithinRate(a *requestBuilder, want int) {
-	s.Helper()
+	payment := s.newPayment(order, number)
+	s.send(payment, c.end.response)
+	s.send(payment, c.end.response)
 	eventuallyNoError(s, stubWait, func() error {
-		response, err := s.target.send(a)
-		if err == nil && response.status != want && response.status != http.StatusServiceUnavailable {
-			s.Fatal(response.errorf("status %d, want %d", response.status, want))
-		}
-		if err != nil || response.status != want {
-			return response.errorf("status %d, want %d: %v", response.status, want, err)
-		}
-		return nil
+		return errors.Join(s.checkStatus(order, c.end.status), s.checkEffects(order, c.end.effects))
 	})
 }

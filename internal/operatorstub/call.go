@@ -184,8 +184,14 @@ func (p *Platform) selectMode(o Operation, c *Call) string {
 func (p *Platform) respond(mode string, o Operation, c *Call) Response {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if mode == "ok" {
+	switch mode {
+	case "ok":
 		return p.serve(o, c)
+	case "twice": // a proxy repeats the request, and passes the second response on
+		first := p.serve(o, c).First
+		repeated := p.serve(o, c)
+		repeated.First = append(first, repeated.First...)
+		return repeated
 	}
 	name, applied := strings.CutSuffix(mode, "-applied")
 	faulty := p.faults()[name]

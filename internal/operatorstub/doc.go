@@ -27,12 +27,13 @@
 //
 //	GET  /stub/v1/effects?key=    effects; key is the upstream key or the order id, and all effects without it
 //	GET  /stub/v1/calls?key=      {operation, key, order_id, status, at}; status 0 is a closed connection
-//	POST /stub/v1/script          {"key","operation","calls":[...]}; an absent key or operation matches all
+//	POST /stub/v1/script          {"key","operation","calls":[...]}; no key or operation matches all
 //	PUT  /stub/v1/quirks          {"name":true}; replaces the switches, GET lists them
 //	POST /stub/v1/revoke-tokens   makes every token invalid
 //
-// The modes of calls in a script are ok, slow, and the faults. A fault is not applied, unless it has the suffix
-// "-applied": then the call takes effect first. All stubs know the faults cut, garbage, html, empty, 500, 503 and 429.
+// A script's key may be the payer's number too. The modes of its calls are ok, slow, the faults, and twice: the request
+// arrives twice, and the caller gets the second response. A fault is not applied, unless it has the suffix "-applied":
+// then the call takes effect first. All stubs know the faults cut, garbage, html, empty, 500, 503 and 429.
 // A Spec adds others. A callback is in the list of calls under the operation "callback".
 //
 // All stubs with tokens know the quirks token_60s and token_3s, which shorten new tokens, and expires_in_text.

@@ -70,7 +70,7 @@ type script struct {
 
 func (p *Platform) nextScripted(operation string, k Keys) (string, bool) {
 	for _, s := range p.scripts {
-		if cmp.Or(s.Operation, operation) == operation && matches(s.Key, k.Key, k.OrderID) && len(s.Calls) > 0 {
+		if cmp.Or(s.Operation, operation) == operation && matches(s.Key, k.Key, k.OrderID, k.MSISDN) && len(s.Calls) > 0 {
 			mode := s.Calls[0]
 			s.Calls = s.Calls[1:]
 			return mode, true
@@ -80,6 +80,6 @@ func (p *Platform) nextScripted(operation string, k Keys) (string, bool) {
 }
 
 // matches reports whether wanted is one of the keys. Empty wants all.
-func matches(wanted, key, orderID string) bool {
-	return wanted == "" || wanted == key || wanted == orderID
+func matches(wanted string, keys ...string) bool {
+	return wanted == "" || slices.Contains(keys, wanted)
 }

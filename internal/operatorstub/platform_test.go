@@ -149,6 +149,7 @@ func TestScripts(t *testing.T) {
 		{`{"operation":"token","calls":["500"]}`, []int{202, 409}, 1},
 		{`{"calls":["401-applied"]}`, []int{401, 409}, 1},
 		{`{"calls":["slow","ok"]}`, []int{202, 409}, 1},
+		{`{"key":"2250500000000","calls":["twice"]}`, []int{409, 409}, 1},
 	} {
 		t.Run(c.script, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,11 +1,16 @@
 package drivers_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
@@ -174,7 +179,28 @@ func waveSuite(t *testing.T) operatortest.Suite {
 		NotFoundResponse:     operatortest.Respond(200, `{"result":[]}`),
 		Lookup:               report(`{"result":[`+session+`]}`, ledger.Pending),
 		Callback:             report(`{"type":"checkout.session.completed","data":`+session+`}`, ""),
+		Signature:            waveSignature(),
 		Secrets:              []string{"very-private"},
+	}
+}
+
+// waveSignature is the HMAC-SHA256 of the time and the body.
+func waveSignature() *operatortest.Signature {
+	return &operatortest.Signature{
+		Header: "Wave-Signature",
+		Sign: func(key string, at time.Time, body string) string {
+			seconds := strconv.FormatInt(at.Unix(), 10)
+			mac := hmac.New(sha256.New, []byte(key))
+			mac.Write([]byte(seconds + body))
+			return "t=" + seconds + ",v1=" + hex.EncodeToString(mac.Sum(nil))
+		},
+		Fields: func(keys []string) map[string]any {
+			all := map[string]any{}
+			for i, key := range keys {
+				all[[]string{"first", "second"}[i]] = key
+			}
+			return map[string]any{"webhook_secrets": all}
+		},
 	}
 }
 

@@ -140,7 +140,7 @@ func (s Suite) attempt(
 // declares repeats, or one that refuses a known key.
 func (s Suite) retry(t *testing.T, stub *StubOperator, op, first Operation, mayRepeat bool) {
 	if mayRepeat && rowOf(s.Platform).ResendWindow == 0 && op.Name != "sms" {
-		return // the gateway looks it up instead
+		return // lostResponse: the gateway looks it up instead
 	}
 	stub.preparatory = s.Preparatory
 	stub.ClearRequests()

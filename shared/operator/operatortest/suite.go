@@ -46,6 +46,8 @@ type Suite struct {
 	// Lookup and Callback describe the platform's reports on payments; nil for a platform that has none.
 	Lookup   *Reports
 	Callback *Reports
+	// Signature describes the signatures of static callbacks; nil for a driver that verifies none.
+	Signature *Signature
 	// LookupStatus is the status of a lookup's response, 200 for 0. NotFoundResponse is that without the payment.
 	LookupStatus     int
 	NotFoundResponse Responder
@@ -74,6 +76,8 @@ func Run(t *testing.T, s Suite) {
 	t.Run("no token", s.noToken)
 	t.Run("crashes", s.crashes)
 	t.Run("duplicate", s.duplicate)
+	t.Run("lost response", s.lostResponse)
+	t.Run("rotated signature", s.rotatedSignature)
 }
 
 // account: the driver returns the account for a new call, and a call can be pinned to it.
