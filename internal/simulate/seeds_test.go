@@ -21,7 +21,7 @@ var (
 	oneSeed      = flag.Uint64("seed", 0, "run one seed with its story")
 	storyCount   = flag.Int("shown", 1, "number of failing seeds that TestSeeds shrinks and shows")
 	workerCount  = flag.Int("workers", 0, "processes of TestSeeds; 0 for GOMAXPROCS, 1 for its own process")
-	platformStep = flag.Int("platforms", 4,
+	platformStep = flag.Int("platforms", 10,
 		"each n-th seed is a history of the operators' platforms; 1 for all, 0 for none")
 	maxFailures = flag.Int("failures", 20, "number of failing seeds after which TestSeeds stops; 0 for no bound")
 )
