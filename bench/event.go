@@ -35,8 +35,8 @@ func requests() []requestKind {
 		{name: "pay (ussd), first", function: "pay", newEvent: pay("sandbox", "ussd"), status: 201, calls: first},
 		{name: "pay (mtn-momo), first", function: "pay", newEvent: pay("mtn", "ussd"), status: 201, calls: first},
 		{
-			name: "pay (ussd), repeated", function: "pay", newEvent: pay("sandbox", "ussd"), repeated: true, status: 201,
-			calls: repeated,
+			name: "pay (ussd), repeated", function: "pay", newEvent: pay("sandbox", "ussd"), repeated: true,
+			status: 201, calls: repeated,
 		},
 		{name: "sms, first", function: "sms", newEvent: sms, status: 201, calls: first},
 		{name: "sms, repeated", function: "sms", newEvent: sms, repeated: true, status: 409, calls: repeated},
