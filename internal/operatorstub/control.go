@@ -75,7 +75,8 @@ func (p *Platform) addScript(r *http.Request) Response {
 		return refuse("operation %q is unknown; use one of: %s", s.Operation, strings.Join(operations, ", "))
 	}
 	for _, mode := range s.Calls {
-		if _, ok := p.faults()[strings.TrimSuffix(mode, "-applied")]; !ok && mode != "ok" && mode != "slow" && mode != "twice" {
+		_, isFault := p.faults()[strings.TrimSuffix(mode, "-applied")]
+		if !isFault && !slices.Contains([]string{"ok", "slow", "twice"}, mode) {
 			return refuse(`mode %q is unknown; use one of: ok, slow, twice, %s, or a fault with the suffix "-applied"`,
 				mode, strings.Join(slices.Sorted(maps.Keys(p.faults())), ", "))
 		}

@@ -70,7 +70,8 @@ type script struct {
 
 func (p *Platform) nextScripted(operation string, k Keys) (string, bool) {
 	for _, s := range p.scripts {
-		if cmp.Or(s.Operation, operation) == operation && matches(s.Key, k.Key, k.OrderID, k.MSISDN) && len(s.Calls) > 0 {
+		isFor := cmp.Or(s.Operation, operation) == operation && matches(s.Key, k.Key, k.OrderID, k.MSISDN)
+		if isFor && len(s.Calls) > 0 {
 			mode := s.Calls[0]
 			s.Calls = s.Calls[1:]
 			return mode, true

@@ -68,7 +68,7 @@ func businessCalls(stub *StubOperator) []Request {
 	})
 }
 
-// rotatedSignature: a callback is valid by each of the account's keys, and by no other. The secret in the path is right.
+// rotatedSignature: a callback is valid by each key of the account, and by no other.
 func (s Suite) rotatedSignature(t *testing.T) {
 	if s.Signature == nil {
 		t.Skip("the driver verifies no signatures")
