@@ -133,8 +133,12 @@ func (s *session) checkRoute(stored storedCredentials, name string, route operat
 	}
 	faults := schema.unusable(credentials.ReadFields(account), route.Operation, route.Country)
 	if len(faults) > 0 {
-		return fmt.Errorf("account %s cannot serve %s: %s. Change it with operator set", route.To, route.Operation,
-			strings.Join(faults, "; "))
+		possible := slices.DeleteFunc(slices.Sorted(maps.Keys(platform.Accounts)), func(id string) bool {
+			fields := credentials.ReadFields(platform.Accounts[id])
+			return len(schema.unusable(fields, route.Operation, route.Country)) > 0
+		})
+		return fmt.Errorf("account %s cannot serve %s: %s. Change it with operator set; accounts that can: %s",
+			route.To, route.Operation, strings.Join(faults, "; "), cmp.Or(joinComma(possible), "none"))
 	}
 	return s.checkCallbackLength(row, name)
 }

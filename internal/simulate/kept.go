@@ -29,6 +29,7 @@ func (c *checker) checkAccepted() {
 
 // checkStored checks that a callback which got 2xx is stored (invariant 8). An SMS has the reported status, or a later
 // one. A payment has it as its status, as a claim or as a conflict. One that was released needs no report of a failure.
+// A callback that cannot be read leads to a lookup, unless the status is final (decision "unread-callbacks").
 func (c *checker) checkStored(callback outside.Callback) {
 	e := c.entries[c.byUpstream[callback.Kind+" "+callback.Key]]
 	isReused := callback.Kind == outside.KindSMS && c.world.smsRetention != 0
@@ -41,7 +42,7 @@ func (c *checker) checkStored(callback outside.Callback) {
 		if progress[string(e.Status)] < progress[callback.Status] {
 			c.fail(8, "%s is %s, and its receipt %s got 2xx", e.Key, e.Status, callback.Status)
 		}
-	case callback.Content == outside.CallbackGarbage && !e.DueAt.IsZero(): // a lookup follows
+	case callback.Content == outside.CallbackGarbage && (e.StatusFinal() || !e.DueAt.IsZero()): // a lookup, or none
 	case !slices.ContainsFunc(reportedAs(e, callback), func(s ledger.Status) bool { return c.keepsReport(e, s) }):
 		c.fail(8, "%s is %s/%s, and its callback %s got 2xx", e.Key, e.State, e.Status, callback.Status)
 	}
