@@ -28,3 +28,19 @@ func TestAccountOfAnotherCountry(t *testing.T) {
 		}
 	}
 }
+
+// A key of a wallet in another country moves the account, so it is refused while the account is in use.
+func TestKeyOfAnotherCountryMovesTheAccount(t *testing.T) {
+	schema, err := findAccountSchema("wave-checkout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for to, want := range map[string]bool{"wave_sn_prod_y": false, "wave_ci_prod_y": true, "other": true} {
+		if got := newCredentialChange(schema, "sn", "access_token", "wave_sn_prod_x", to); got.identity != want {
+			t.Errorf("to %s: moves the account %v, want %v", to, got.identity, want)
+		}
+	}
+	if newCredentialChange(schema, "sn", "access_token", "", "wave_sn_prod_x").identity {
+		t.Error("a new key moves an account")
+	}
+}

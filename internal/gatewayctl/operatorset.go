@@ -172,7 +172,7 @@ func newCredentialChange(schema accountSchema, id, path, from, to string) creden
 	field, _ := schema.find(path)
 	change := credentialChange{
 		Operator: schema.row.Platform, Account: id, Field: path, From: from, To: to,
-		unchanged: from == to, identity: field.Identity && from != "" && from != to,
+		unchanged: from == to, identity: from != "" && from != to && (field.Identity || field.MovesCountry(from, to)),
 	}
 	if !field.Secret {
 		return change

@@ -43,6 +43,11 @@ type AccountField struct {
 	CountryOf func(value string) string
 }
 
+// MovesCountry reports whether one value is for another country than the other one.
+func (f AccountField) MovesCountry(from, to string) bool {
+	return f.CountryOf != nil && f.CountryOf(from) != f.CountryOf(to)
+}
+
 // IsForOther reports whether a value is for another country (alpha-2) than this one. "" is any country.
 func (f AccountField) IsForOther(value, country string) bool {
 	if f.CountryOf == nil || country == "" {
