@@ -1,4 +1,4 @@
-# The local run takes PORT, SPEED, RESET, WAF, LOCAL_DIR and every duration of template.yaml: make run SPEED=60 RESET=1
+# The local run takes PORT, SPEED, RESET, WAF, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
 .DEFAULT_GOAL := help
 .PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos flood prose simulate knownbad backlog mutate deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
@@ -15,7 +15,7 @@ WITHOUT_RACE = /internal/archtest$$|/internal/contract$$|/internal/localtest$$|/
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## Run the whole gateway on this machine (PORT=3000 SPEED=1 RESET=1)
+run: ## Run the whole gateway on this machine (PORT=3000 SPEED=1 RESET=1 STANDINS=1)
 	@# The program is built under a temporary name and moved, because another run may be starting it. The functions are
 	@# built with the same flags, so that a fresh clone compiles nothing twice.
 	@$(DEPLOY) go build -o .local/bin/gateway-local.$$$$ ./cmd/gateway-local && \
@@ -135,10 +135,10 @@ backlog: ## Sweep 100,000 due entries, with an operator, a server and a profile 
 	@go test -count=1 -v -timeout 10m ./functions/sweep -run '^TestUnaffectedMerchantsAreNotLate$$' -backlog 100000
 
 contract: ## Compare a local run with docs/openapi.yaml by schemathesis: thousands of cases, valid and invalid
-	@go build -o .local/bin/contract ./tools/schemathesis && exec .local/bin/contract
+	@CONTRACT=1 go test -count=1 -v -timeout 0 ./tools/schemathesis -run '^TestContract$$'
 
 postman: ## Make the Postman collection from the contract, and run it by newman against a local run
-	@go build -o .local/bin/postman ./tools/postman && exec .local/bin/postman
+	@POSTMAN=1 go test -count=1 -v -timeout 0 ./tools/postman -run '^TestCollection$$'
 
 reference: ## Render docs/openapi.yaml as docs/reference.html
 	@internal/contract/page/render

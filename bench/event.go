@@ -31,11 +31,12 @@ func requests() []requestKind {
 		{name: baseline, function: baseline, newEvent: func(*fixture, int) []byte { return []byte("{}") }},
 		{name: "charge, first", function: "charge", newEvent: charge, status: 201, calls: firstCharge},
 		{name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201, calls: repeated},
-		{name: "pay (web), first", function: "pay", newEvent: pay("web"), status: 201, calls: first},
-		{name: "pay (ussd), first", function: "pay", newEvent: pay("ussd"), status: 201, calls: first},
+		{name: "pay (web), first", function: "pay", newEvent: pay("sandbox", "web"), status: 201, calls: first},
+		{name: "pay (ussd), first", function: "pay", newEvent: pay("sandbox", "ussd"), status: 201, calls: first},
+		{name: "pay (mtn-momo), first", function: "pay", newEvent: pay("mtn", "ussd"), status: 201, calls: first},
 		{
-			name: "pay (ussd), repeated", function: "pay", newEvent: pay("ussd"), repeated: true, status: 201,
-			calls: repeated,
+			name: "pay (ussd), repeated", function: "pay", newEvent: pay("sandbox", "ussd"), repeated: true,
+			status: 201, calls: repeated,
 		},
 		{name: "sms, first", function: "sms", newEvent: sms, status: 201, calls: first},
 		{name: "sms, repeated", function: "sms", newEvent: sms, repeated: true, status: 409, calls: repeated},
@@ -83,10 +84,10 @@ func chargeBody(merchant local.MerchantCredentials, key string) []byte {
 	}.Body()
 }
 
-func pay(channel string) func(*fixture, int) []byte {
+func pay(operator, channel string) func(*fixture, int) []byte {
 	return func(s *fixture, number int) []byte {
 		return s.proxyEvent("/mobilemoney/v1", "/mobilemoney/v1", nil,
-			map[string]string{"mno-name": "sandbox", "country-code": "CI", "channel": channel, "lang": "fr"},
+			map[string]string{"mno-name": operator, "country-code": "CI", "channel": channel, "lang": "fr"},
 			strictjson.Marshal(map[string]string{
 				"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", s.merchant.Merchant, number), "amount": "500",
 				"return_url": "http://127.0.0.1/return", "cancel_url": "http://127.0.0.1/cancel",

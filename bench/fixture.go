@@ -10,12 +10,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/secrets"
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/template"
 	"mobilegateway/shared/awsclient"
@@ -89,11 +91,18 @@ func (s *fixture) startServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := local.Deployment{
+	deployment := local.Deployment{
 		Client: client, Names: s.deployment.References,
 		SandboxURL: s.serve(s.operator), SandboxToken: "operator-token", InboxURL: "http://127.0.0.1",
-	}.Seed(ctx)
+	}
+	info, err := deployment.Seed(ctx)
+	if err != nil {
+		return err
+	}
 	s.merchant = info.MerchantCredentials
+	_, err = deployment.RouteToStubs(ctx, info, platforms.Config{
+		URL: deployment.SandboxURL, GatewayURL: "http://127.0.0.1", CallbackSecret: strings.Repeat("s", 32),
+	})
 	return err
 }
 

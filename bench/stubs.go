@@ -50,13 +50,21 @@ func (m *meter) drain() (calls map[string]int, waited time.Duration) {
 	return calls, waited
 }
 
-// serveOperator is an operator to which every charge, payment and SMS succeeds.
+// serveOperator is an operator to which every charge, payment and SMS succeeds, also over the platform of MTN.
 func serveOperator(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the caller has gone
 	}
 	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/mtn/collection/token/":
+		_, _ = io.WriteString(w, `{"access_token":"token","token_type":"access_token","expires_in":3600}`)
+		return
+	case "/mtn/collection/v1_0/requesttopay":
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
 	w.WriteHeader(http.StatusCreated)
 	_, _ = io.WriteString(w, successResponse(r, body))
 }

@@ -10,7 +10,7 @@ import (
 	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/localtest"
-	"mobilegateway/internal/template"
+	"mobilegateway/internal/template/roles"
 )
 
 // runAndCheckPermissions runs the tests, then requires that template.yaml's roles allow each AWS call of all local
@@ -39,7 +39,7 @@ func runAndCheckPermissions(run func() int) int {
 
 // missingPermissions lists the recorded calls in a folder that the template does not allow.
 func missingPermissions(folder string) ([]string, error) {
-	deployed, err := template.Load(filepath.Join("..", "template.yaml"), template.Options{})
+	deployed, err := roles.Load(filepath.Join("..", "template.yaml"))
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,11 @@ import (
 	"time"
 
 	"mobilegateway/internal/sandbox"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	opcredentials "mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )
 
@@ -209,8 +212,8 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	}))
 	defer merchant.Close()
 	p := startProgram(t, path, dir)
-	driver := gateway.New(credentials(p.url), nil, time.Now)
-	call := operator.Call{Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI",
+	driver := gateway.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
+	call := operator.Call{Platform: "sandbox", Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI",
 		GWToken: "t", GWAlias: "alias-5555", UpstreamKey: "Shop.c1"}
 	charged := driver.Charge(t.Context(), operator.ChargeCall{
 		Call: call, ReferenceCode: "r1", Amount: "500", Currency: "XOF", Description: "d", OnBehalfOf: "Shop"})
@@ -248,9 +251,9 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	p.stop()
 
 	p = startProgram(t, path, dir)
-	driver = gateway.New(credentials(p.url), nil, time.Now)
+	driver = gateway.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
 	found := driver.LookUpPayment(t.Context(), operator.StatusCall{Call: call, Channel: "web", Lang: "fr"})
-	if found.OperatorStatus != "successful" {
+	if found.Status != ledger.Successful {
 		t.Errorf("status after a restart: %+v", found)
 	}
 	if _, body := p.call("GET", "/sandbox/v1/effects?key=c1", controlToken, ""); strings.Count(body, `"kind"`) != 1 {

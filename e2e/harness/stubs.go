@@ -20,6 +20,8 @@ import (
 
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/inbox"
+	"mobilegateway/internal/operatorstub"
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/awsclient"
 )
@@ -72,6 +74,21 @@ func (s *Stubs) SetWebhookSecrets(info local.Info) {
 // ServeInboxAt serves the inbox at another address too.
 func (s *Stubs) ServeInboxAt(listener net.Listener) {
 	Serve(listener, s.inbox.Handler())
+}
+
+// ServePlatforms serves the stubs of operators' platforms, and returns their settings. gatewayURL is the address of the
+// stack's API.
+func (s *Stubs) ServePlatforms(gatewayURL string) (platforms.Config, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return platforms.Config{}, err
+	}
+	config := platforms.Config{
+		URL: listenerURL(listener), GatewayURL: gatewayURL, CallbackSecret: rand.Text() + rand.Text(),
+		Kit: operatorstub.Config{Speed: ScheduleSpeed},
+	}
+	Serve(listener, config.Handler())
+	return config, nil
 }
 
 // Close writes the data of both to disk.

@@ -23,17 +23,18 @@ const maxEventBytes = 16 << 20
 type environmentPool struct {
 	// logs is the folder of the functions' logs.
 	logs string
+
+	mu sync.Mutex
 	// variableOverrides are set in every function's environment; an empty value removes the variable.
 	variableOverrides map[string]string
-
-	mu      sync.Mutex
-	running map[string]*executionEnvironment
+	running           map[string]*executionEnvironment
 	// eventCount counts the invocations of each function, scheduledCount those by a schedule.
 	eventCount, scheduledCount map[string]int
 }
 
 type executionEnvironment struct {
 	name     string // the function's folder below functions/, such as charge
+	spec     runtimeapi.Spec
 	function *runtimeapi.Function
 	log      io.Closer
 }
@@ -62,19 +63,32 @@ func (e *environmentPool) start(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for variable, value := range e.variableOverrides {
 		message.Environment[variable] = value
 		if value == "" {
 			delete(message.Environment, variable)
 		}
 	}
-	started := &executionEnvironment{name: name, log: log, function: runtimeapi.NewFunction(runtimeapi.Spec{
+	spec := runtimeapi.Spec{
 		Name: message.Function, Bootstrap: message.Bootstrap, Env: message.Environment, Memory: message.Memory,
 		Timeout: time.Duration(message.Timeout) * time.Second, MaxProcesses: 1, Log: log,
-	})}
+	}
+	e.running[r.PathValue("id")] = &executionEnvironment{name, spec, runtimeapi.NewFunction(spec), log}
+}
+
+// override sets a variable in every function's environment, from the next process on.
+func (e *environmentPool) override(variable, value string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.running[r.PathValue("id")] = started
+	e.variableOverrides[variable] = value
+	for _, running := range e.running {
+		running.spec.Env[variable] = value
+		before := running.function
+		running.function = runtimeapi.NewFunction(running.spec)
+		go before.Close() // it may end an event first
+	}
 }
 
 func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +98,9 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	}
 	e.mu.Lock()
 	found := e.running[r.PathValue("id")]
+	var function *runtimeapi.Function
 	if found != nil {
+		function = found.function
 		e.eventCount[found.name]++
 		if strings.Contains(message.Payload, `"aws.events"`) {
 			e.scheduledCount[found.name]++
@@ -95,7 +111,7 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the environment does not exist", http.StatusNotFound)
 		return
 	}
-	result, err := found.function.InvokeEvent(r.Context(), runtimeapi.Event{
+	result, err := function.InvokeEvent(r.Context(), runtimeapi.Event{
 		ID: message.ID, ARN: message.ARN, Trace: message.Trace, Payload: []byte(message.Payload),
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"time"
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
@@ -59,6 +60,7 @@ type suite struct {
 	parameters   map[string]string
 	outputs      map[string]string // of the stack
 	deployment   local.Deployment
+	info         local.Info // the content of run.json
 }
 
 // startServices starts the services, and builds the bundle while LocalStack starts.
@@ -119,11 +121,10 @@ func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	info, err := s.deployment.Seed(ctx)
-	if err != nil {
+	if s.info, err = s.deployment.Seed(ctx); err != nil {
 		return err
 	}
-	s.stubs.SetWebhookSecrets(info)
+	s.stubs.SetWebhookSecrets(s.info)
 	handler, err := s.limitedProxy()
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 		return err
 	}
 	s.Logf("wrote the secrets, onboarded the merchants")
-	return file.ReplaceJSON(s.runJSONPath(), info)
+	return file.ReplaceJSON(s.runJSONPath(), s.info)
 }
 
 // parallelStories is how many stories run in parallel. LocalStack handles fewer parallel requests than the local run.
@@ -165,6 +166,9 @@ func (s *suite) runStories(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.runStubStories(ctx, stories); err != nil {
+		return err
+	}
 	for _, name := range []string{"relay", "sweep"} {
 		all, scheduled := s.environments.eventCounts(name)
 		s.Logf("%s: %d events, %d of them by LocalStack's own schedule", name, all, scheduled)
@@ -173,4 +177,27 @@ func (s *suite) runStories(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// stubPaymentLifetime is the PAYMENT_LIFETIME of the payments at the stubs, as in TestStubs' own run.
+const stubPaymentLifetime = "15m"
+
+// secretDelay exceeds SECRET_CACHE_TTL and PROFILE_CACHE_TTL at the stories' speed.
+const secretDelay = 10 * time.Second
+
+// runStubStories leads the operators to the stubs of their platforms, and runs the payments and messages there.
+func (s *suite) runStubStories(ctx context.Context, stories harness.StorySuite) error {
+	config, err := s.stubs.ServePlatforms(s.parameters["BaseUrl"])
+	if err != nil {
+		return err
+	}
+	if s.info, err = s.deployment.RouteToStubs(ctx, s.info, config); err != nil {
+		return err
+	}
+	if err := file.ReplaceJSON(s.runJSONPath(), s.info); err != nil {
+		return err
+	}
+	s.environments.override("PAYMENT_LIFETIME", stubPaymentLifetime)
+	time.Sleep(secretDelay)
+	return stories.Run(ctx, s.Workspace, "^TestStubs$", "", "-test.parallel="+parallelStories)
 }

@@ -84,8 +84,7 @@ func TestSeededStackIsCheckedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.SecretsManager().CreateSecret(t.Context(),
-		&secretsmanager.CreateSecretInput{Name: aws.String("operators")}); err != nil {
+	if err := store.Ensure("operators"); err != nil {
 		t.Fatal(err)
 	}
 	putOperatorSecret(variables["SANDBOX_URL"])

@@ -56,15 +56,15 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	capabilities, err := o.Pipeline.SelectOperator(profile, merchant.OperationCharge, params.country)
+	choice, err := o.Pipeline.SelectOperator(ctx, profile, merchant.OperationCharge, params.country)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	// Reserve.
-	entry := o.newEntry(profile, params, capabilities)
+	entry := o.newEntry(profile, params, choice)
 	operation.LogRouting(req, entry)
 	location := resource.ChargeURL(req.BaseURL, entry.ID)
-	reservation, existing, err := o.reserve(ctx, req, profile, entry, params)
+	reservation, existing, err := o.reserve(ctx, req, profile, entry, choice, params)
 	if err != nil {
 		return apigw.Response{}, operation.LocateUnknown(err, location)
 	}
@@ -109,11 +109,12 @@ func (o *Operation) replay(
 // the reference, ours is released: nothing was sent under it, because the reference is always reserved before the
 // call (decision "charge-reference").
 func (o *Operation) reserve(
-	ctx context.Context, req *apigw.Request, profile *merchant.Profile, entry *ledger.Entry, params *chargeParams,
+	ctx context.Context, req *apigw.Request, profile *merchant.Profile, entry *ledger.Entry, choice operation.Choice,
+	params *chargeParams,
 ) (reservation, existing *ledger.Entry, err error) {
 	key := params.idempotencyKey()
 	req.LogLine.SetTransactionKey(key.Value)
-	reservation, existing, err = o.Pipeline.Reserve(ctx, req, profile, entry, key)
+	reservation, existing, err = o.Pipeline.Reserve(ctx, req, profile, entry, choice, key)
 	if reservation == nil {
 		return nil, existing, err
 	}
@@ -150,7 +151,7 @@ func (o *Operation) releaseReservation(
 
 // newEntry prepares the reservation of a charge.
 func (o *Operation) newEntry(
-	profile *merchant.Profile, params *chargeParams, capabilities operator.Capabilities,
+	profile *merchant.Profile, params *chargeParams, choice operation.Choice,
 ) *ledger.Entry {
 	id := ledger.ChargeID(profile.ID, params.correlator, params.reference)
 	return &ledger.Entry{
@@ -160,7 +161,7 @@ func (o *Operation) newEntry(
 		ReferenceCode: params.reference,
 		UpstreamKey:   ledger.UpstreamKey(profile.Name, params.correlator, params.reference),
 		Country:       params.country.Alpha2,
-		Operator:      capabilities.Operator,
+		Operator:      choice.Operator,
 		AmountMinor:   params.minor,
 		Exponent:      params.country.Exponent,
 		Currency:      params.currency,

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 )
 
-func TestMalformed(t *testing.T) {
+// decision "unread-callbacks": an authentic callback that cannot be read makes a lookup due, and gets 200.
+func TestUnreadCallbacks(t *testing.T) {
 	set := func(part string, value any) func(*operationtest.Event) {
 		return func(e *operationtest.Event) { e.SetBodyPart(part, value) }
 	}
@@ -15,34 +17,52 @@ func TestMalformed(t *testing.T) {
 		return func(e *operationtest.Event) { e.SetRawBody(body) }
 	}
 	cases := []struct {
-		name, part string
-		change     func(*operationtest.Event)
+		name   string
+		change func(*operationtest.Event)
 	}{
-		{"not JSON", "body", raw("status=successful")},
-		{"empty", "body", raw("")},
-		{"a list", "body", raw("[]")},
-		{"a key twice", "status", raw(`{"status":"failed","status":"successful"}`)},
-		{"a nested key twice", "meta.type", raw(`{"status":"failed","meta":{"type":"a","type":"b"}}`)},
-		{"no status", "status", func(e *operationtest.Event) { e.RemoveBodyPart("status") }},
-		{"an unknown status", "status", set("status", "Exploded")},
-		{"a status that is a number", "status", set("status", 1)},
-		{"a status under another name", "status", raw(`{"Status":"successful"}`)},
-		{"another order", "order-id", set("order-id", "DemoShop_1002")},
-		{"an amount that is an object", "amount", set("amount", map[string]any{})},
-		{"a currency that is a number", "currency", set("currency", 952)},
-		{"another order in the payload", "payload.order-id",
-			raw(`{"payload":{"status":"successful","order-id":"DemoShop_1002"}}`)},
+		{"not JSON", raw("status=successful")},
+		{"empty", raw("")},
+		{"a list", raw("[]")},
+		{"a key twice", raw(`{"status":"failed","status":"successful"}`)},
+		{"a nested key twice", raw(`{"status":"failed","meta":{"type":"a","type":"b"}}`)},
+		{"no status", func(e *operationtest.Event) { e.RemoveBodyPart("status") }},
+		{"an unknown status", set("status", "Exploded")},
+		{"a status that is a number", set("status", 1)},
+		{"a status under another name", raw(`{"Status":"successful"}`)},
+		{"another order", set("order-id", "DemoShop_1002")},
+		{"an amount that is an object", set("amount", map[string]any{})},
+		{"a currency that is a number", set("currency", 952)},
+		{"another order in the payload", raw(`{"payload":{"status":"successful","order-id":"DemoShop_1002"}}`)},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := newFixture(t, "Successful")
-			k.StorePendingPayment(order)
+			stored := k.StorePendingPayment(order)
 			e := newEvent(t, k)
 			c.change(e)
-			k.Send(t, e).AssertError(t, 400, "SVC0002", c.part)
-			assertCalls(t, k, 0, 0)
+			k.AssertCommitted(t, e)
+			k.AssertCounted(t, "UnreadCallbacks")
+			k.AssertCommitted(t, e)
+			assertCalls(t, k, 3, 0) // the lookup is due already at the second callback
+			if after := k.MustGet(t, stored); !after.PollAt.Equal(k.Clock.Now()) || after.Status != ledger.Pending {
+				t.Errorf("the lookup is due at %s, the status is %s", after.PollAt, after.Status)
+			}
 		})
 	}
+	t.Run("the lookup cannot be stored as due", func(t *testing.T) {
+		k := newFixture(t, "Successful")
+		k.StorePendingPayment(order)
+		k.Ledger.FailNext(storetest.Replace, storetest.FailedBeforeApply)
+		k.Send(t, newEvent(t, k).SetRawBody("{")).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+	})
+	t.Run("a final payment has no lookup", func(t *testing.T) {
+		k := newFixture(t, "Successful")
+		final := k.StoreFinalPayment(order, ledger.Successful)
+		k.AssertCommitted(t, newEvent(t, k).SetRawBody("{"))
+		if after := k.MustGet(t, final); after.Version != final.Version {
+			t.Errorf("version %d after %d", after.Version, final.Version)
+		}
+	})
 	t.Run("too large", func(t *testing.T) {
 		k := newFixture(t, "Successful")
 		k.Send(t, newEvent(t, k).SetRawBody(string(make([]byte, 64<<10+1)))).AssertError(t, 413, "SVC0002", "body")
@@ -95,8 +115,8 @@ func FuzzCallback(f *testing.F) {
 		entry := k.StorePendingPayment(order)
 		send := func() *ledger.Entry {
 			response := k.Send(t, newEvent(t, k).SetRawBody(body))
-			if response.Status != 200 && response.Status != 400 && response.Status != 413 {
-				t.Fatalf("response %d %s, want 200, 400 or 413", response.Status, response.Body)
+			if response.Status != 200 && response.Status != 413 {
+				t.Fatalf("response %d %s, want 200 or 413", response.Status, response.Body)
 			}
 			return k.MustGet(t, entry)
 		}

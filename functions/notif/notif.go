@@ -16,14 +16,11 @@ import (
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/reconcile"
-	"mobilegateway/shared/strictjson"
 	"mobilegateway/shared/telemetry"
 )
-
-// maxTextLength is the limit of each text of a callback, in characters.
-const maxTextLength = 255
 
 // CallbackHandler verifies, confirms and stores payment callbacks.
 type CallbackHandler struct {
@@ -36,16 +33,21 @@ type CallbackHandler struct {
 	Now                  func() time.Time
 }
 
-// Route returns the function's route, as in template.yaml.
-func (i *CallbackHandler) Route() apigw.Route {
-	return apigw.Route{
-		Method: "POST", Resource: "/callbacks/v1/payments/{operator}/{orderId}/{token}", Handle: i.Handle,
+// Routes returns the function's routes, as in template.yaml. Some platforms call back with PUT.
+func (i *CallbackHandler) Routes() []apigw.Route {
+	const perPayment = "/callbacks/v1/payments/{operator}/{orderId}/{token}"
+	const perAccount = "/callbacks/v1/accounts/payments/{platform}/{account}/{secret}"
+	return []apigw.Route{
+		{Method: "POST", Resource: perPayment, Handle: i.Handle},
+		{Method: "PUT", Resource: perPayment, Handle: i.Handle},
+		{Method: "POST", Resource: perAccount, Handle: i.HandleStatic},
 	}
 }
 
-// Handle verifies, decodes, confirms and stores a callback. It responds 200 if the callback is stored, now or before,
-// or if its status is not final. It responds 404 if the callback is forged or the payment is not the operator's, and
-// 400 if it cannot be decoded. It responds 503 if nothing was stored, so that the operator sends the callback again.
+// Handle verifies, reads, confirms and stores a callback to the address of one payment. It responds 200 if the callback
+// is stored, now or before, or if its status is not final. A callback that cannot be read gets 200 once a lookup is due
+// (decision "unread-callbacks"). It responds 404 if the callback is forged or the payment is not the operator's, and
+// 503 if nothing was stored, so that the operator sends the callback again.
 func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, order := req.Params["operator"], req.Params["orderId"]
 	proof, err := i.Verifier.VerifyRequest(ctx, req, callback.PaymentPath(name, order))
@@ -53,65 +55,69 @@ func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw
 		return apigw.Response{}, err
 	}
 	req.LogLine.SetTransactionKey(order)
-	claim, err := readClaim(req.Body, order)
-	if err != nil {
-		return apigw.Response{}, err
-	}
 	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order}, proof)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if !notifTokenMatches(entry, claim.notifToken) {
+	report := i.readReport(entry, req.Body)
+	if !notifTokenMatches(entry, report.NotifToken) {
 		return apigw.Response{}, fault.New(fault.RouteNotFound)
 	}
-	return callback.Response(i.storeClaim(ctx, req, entry, claim))
+	return callback.Response(i.storeReport(ctx, req, entry, report))
 }
 
-// callbackClaim is the decoded body of a callback.
-type callbackClaim struct {
-	reconcile.OperatorReport
-	notifToken string
-}
-
-// readClaim decodes the body of a callback: the payment notification of the specification, with the status texts that
-// operators really send. Its fields are at the root or in an object "payload" (decision "pay-terminal"). Status, order,
-// amount and currency are read strictly. An id or a number of another form counts as absent; other fields are ignored.
-func readClaim(body []byte, order string) (callbackClaim, error) {
-	doc, err := strictjson.Parse(body)
+// HandleStatic does the same for a callback to the one address of an account. The platform is authenticated before
+// anything is read, and reports only on payments that are pinned to this account. Any other report gets 200: it
+// concerns another system with the same account.
+func (i *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	driver, err := callback.VerifyStatic(ctx, req, i.Reconciler.Operators)
 	if err != nil {
-		return callbackClaim{}, err
+		return apigw.Response{}, err
 	}
-	prefix := ""
-	if doc.HasObject("payload") {
-		prefix = "payload."
+	reader, isReader := driver.(operator.PaymentCallbackReader)
+	if !isReader {
+		return apigw.Response{}, fault.New(fault.RouteNotFound)
 	}
-	var c callbackClaim
-	status, known := operator.ParsePaymentStatus(doc.Text(prefix+"status", maxTextLength))
-	if !known {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, prefix+"status"))
+	report := reader.ReadPaymentCallback(req.Body)
+	if report.OrderID == "" {
+		req.LogLine.Increment(telemetry.UnreadCallbacks)
+		return callback.Response(nil)
 	}
-	c.Status = status
-	if id, present := doc.OptionalText(prefix+"order-id", maxTextLength); present && id != order {
-		doc.RecordFault(fault.ForPart(fault.InvalidPart, prefix+"order-id"))
+	req.LogLine.SetTransactionKey(report.OrderID)
+	entry, err := i.Book.Find(ctx, ledger.Key{Kind: ledger.Payment, ID: report.OrderID})
+	if err != nil || !callback.IsPinned(req, entry) || isAboutAnother(report, entry) {
+		return callback.Response(err)
 	}
-	c.Amount = doc.OptionalNumber(prefix + "amount")
-	c.Currency, _ = doc.OptionalText(prefix+"currency", maxTextLength)
-	if f := doc.FirstFault(); f != nil {
-		return callbackClaim{}, f
-	}
-	c.OperatorReference = textOrNumber(doc, prefix+"Transaction-id")
-	c.MSISDN = textOrNumber(doc, prefix+"user_msisdn")
-	c.StatusDescription = textOrNumber(doc, prefix+"statusDescription")
-	c.notifToken = textOrNumber(doc, prefix+"notif_token")
-	return c, nil
+	req.LogLine.SetMerchant(entry.Merchant)
+	operation.LogRouting(req, entry)
+	return callback.Response(i.storeReport(ctx, req, entry, report))
 }
 
-// textOrNumber reads a value that operators send as a text or as a number; "" if it is absent, empty or too long.
-func textOrNumber(doc *strictjson.Reader, path string) string {
-	if text, present := doc.OptionalText(path, maxTextLength); present {
-		return text
+// readReport reads a callback with the driver that its payment is pinned to. A report on another order counts as
+// unread.
+func (i *CallbackHandler) readReport(entry *ledger.Entry, body []byte) operator.CallbackReport {
+	reader, isReader := i.callbackReader(entry)
+	if !isReader {
+		return operator.CallbackReport{}
 	}
-	return doc.OptionalNumber(path)
+	report := reader.ReadPaymentCallback(body)
+	if isAboutAnother(report, entry) {
+		return operator.CallbackReport{}
+	}
+	return report
+}
+
+// callbackReader returns the reader of the driver that a payment is pinned to, false for none.
+func (i *CallbackHandler) callbackReader(entry *ledger.Entry) (operator.PaymentCallbackReader, bool) {
+	driver, _ := i.Reconciler.Operators.DriverOf(entry)
+	reader, isReader := driver.(operator.PaymentCallbackReader)
+	return reader, isReader
+}
+
+// isAboutAnother reports whether a callback names another payment than the entry.
+func isAboutAnother(report operator.CallbackReport, entry *ledger.Entry) bool {
+	return report.OrderID != "" && report.OrderID != entry.ID ||
+		report.UpstreamKey != "" && report.UpstreamKey != entry.UpstreamKey
 }
 
 // notifTokenMatches compares the web channel's notif_token, if the callback and the entry have one (decision
@@ -123,26 +129,41 @@ func notifTokenMatches(e *ledger.Entry, received string) bool {
 	return subtle.ConstantTimeCompare([]byte(received), []byte(e.NotifToken)) == 1
 }
 
-// storeClaim confirms a claim and stores the result. A claim whose status is not final changes nothing. A callback may
-// come before the response to the payment request is stored; the merchant's notification then has the callback's
+// requestLookup makes the lookup of a payment due, because its callback could not be read. The sweep makes at most one
+// a minute. A driver without a reader leaves each callback to the lookup, so that one is not counted.
+func (i *CallbackHandler) requestLookup(ctx context.Context, req *apigw.Request, entry *ledger.Entry) error {
+	if _, isReader := i.callbackReader(entry); isReader {
+		req.LogLine.Increment(telemetry.UnreadCallbacks)
+	}
+	_, err := i.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
+		return e.RequestLookup(ledger.Timestamp(i.Now()))
+	})
+	return err
+}
+
+// storeReport confirms a report and stores the result. A status that is not final changes nothing. A callback may come
+// before the response to the payment request is stored; the merchant's notification then has the callback's
 // notif_token.
-func (i *CallbackHandler) storeClaim(
-	ctx context.Context, req *apigw.Request, entry *ledger.Entry, c callbackClaim,
+func (i *CallbackHandler) storeReport(
+	ctx context.Context, req *apigw.Request, entry *ledger.Entry, c operator.CallbackReport,
 ) error {
+	if c.Status == "" {
+		return i.requestLookup(ctx, req, entry)
+	}
 	if !c.Status.Final() {
 		return nil
 	}
-	apply := i.confirmClaim(ctx, req, entry, c.OperatorReport)
-	conflicts := 0
+	apply := i.confirmClaim(ctx, req, entry, c.StatusReport)
+	contradictions := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return i.Book.ApplyChange(ctx, entry, change)
 	}
 	updated, refundErr, err := i.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
-		conflictsBefore := len(e.Conflicts)
+		before := *e
 		effect := apply(e)
-		conflicts = len(e.Conflicts) - conflictsBefore
+		contradictions = e.ContradictionsSince(before)
 		if effect != ledger.Unchanged && e.NotifToken == "" {
-			e.NotifToken = c.notifToken
+			e.NotifToken = c.NotifToken
 		}
 		return effect != ledger.Unchanged
 	})
@@ -150,7 +171,7 @@ func (i *CallbackHandler) storeClaim(
 		// The response 503 makes the operator send the callback again. If it does not, the sweep looks up the claim.
 		now := ledger.Timestamp(i.Now())
 		_, storeErr := store(func(e *ledger.Entry) bool {
-			return e.AddClaim(i.pendingClaim(c.OperatorReport, now), now) != ledger.Unchanged
+			return e.AddClaim(i.pendingClaim(c.StatusReport, now), now) != ledger.Unchanged
 		})
 		return errors.Join(err, storeErr)
 	}
@@ -162,15 +183,15 @@ func (i *CallbackHandler) storeClaim(
 		req.LogLine.SetCause(refundErr)
 	}
 	req.LogLine.SetOutcome(string(updated.Status))
-	req.LogLine.Add(telemetry.StatusConflicts, conflicts)
+	req.LogLine.Add(telemetry.StatusConflicts, contradictions)
 	return nil
 }
 
 // confirmClaim calls getStatus, unless the payment is final already or the claim contradicts the entry, and returns the
-// change of the entry. Without a lookup the claimed status becomes final. If the lookup returns another final status,
+// change of the entry. Without a lookup the claim waits for a person. If the lookup returns another final status,
 // that one becomes final and the claim is recorded as a conflict. Otherwise the claim waits for the sweep.
 func (i *CallbackHandler) confirmClaim(
-	ctx context.Context, req *apigw.Request, entry *ledger.Entry, report reconcile.OperatorReport,
+	ctx context.Context, req *apigw.Request, entry *ledger.Entry, report operator.StatusReport,
 ) func(*ledger.Entry) ledger.Effect {
 	now := ledger.Timestamp(i.Now())
 	claimReport := i.Reconciler.NewStatusReport(entry, report, reconcile.SourceCallback)
@@ -181,8 +202,6 @@ func (i *CallbackHandler) confirmClaim(
 	lookup := i.Reconciler.LookUp(ctx, entry)
 	req.LogLine.AddOperatorTime(i.Now().Sub(start))
 	switch {
-	case !lookup.Supported:
-		return func(e *ledger.Entry) ledger.Effect { return e.ApplyFinalStatus(claimReport, now) }
 	case lookup.StatusFinal:
 		lookupReport := i.Reconciler.NewStatusReport(entry, lookup.Report, reconcile.SourceStatus)
 		return func(e *ledger.Entry) ledger.Effect {
@@ -198,7 +217,7 @@ func (i *CallbackHandler) confirmClaim(
 }
 
 // pendingClaim returns the claim of a report, which the sweep looks up.
-func (i *CallbackHandler) pendingClaim(r reconcile.OperatorReport, now time.Time) ledger.Claim {
+func (i *CallbackHandler) pendingClaim(r operator.StatusReport, now time.Time) ledger.Claim {
 	return ledger.Claim{
 		Status: r.Status, OperatorReference: r.OperatorReference, MSISDN: r.MSISDN,
 		CheckAt: now.Add(i.ClaimRecheckInterval),

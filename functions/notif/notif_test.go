@@ -31,7 +31,7 @@ func serveCallbacks(k *deliverytest.DeliveryFixture) *deliverytest.DeliveryFixtu
 		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
 	}
-	k.Serve("notif", handler.Route())
+	k.Serve("notif", handler.Routes()...)
 	return k
 }
 
@@ -147,7 +147,7 @@ func TestOperatorStatusTexts(t *testing.T) {
 // decision "pay-claims".
 func TestClaims(t *testing.T) {
 	known := func(status, amount, currency string) operator.StatusResponse {
-		return operator.StatusResponse{StatusKnown: true, OperatorStatus: status, Amount: amount, Currency: currency}
+		return deliverytest.LookupResponse(status, operator.StatusReport{Amount: amount, Currency: currency})
 	}
 	cases := []struct {
 		name          string
@@ -195,12 +195,15 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// decision "pay-claims": a claim that no lookup can confirm waits for a person.
 func TestOperatorWithoutLookup(t *testing.T) {
 	o := &deliverytest.Operator{}
 	k := serveCallbacks(deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o}))
 	e := k.StorePendingPayment(order)
 	k.AssertCommitted(t, newEvent(t, k))
-	k.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Successful, Outbox: 1, Due: true})
+	k.AssertEntry(t, e, summary{
+		State: ledger.Done, Status: ledger.Pending, Claim: ledger.Successful, Due: true,
+	})
 }
 
 func TestAmountAndCurrency(t *testing.T) {

@@ -95,9 +95,8 @@ func TestStoreFailure(t *testing.T) {
 // The facts that the operator reports with a status are stored in the entry.
 func TestNotificationContents(t *testing.T) {
 	k := newFixture(t, "")
-	k.Operator.SetLookupResult(operator.StatusResponse{
-		StatusKnown: true, OperatorStatus: "Successful", MSISDN: "0701020304", OperatorReference: "op-9",
-	})
+	report := operator.StatusReport{MSISDN: "0701020304", OperatorReference: "op-9"}
+	k.Operator.SetLookupResult(deliverytest.LookupResponse("Successful", report))
 	e := k.StorePendingPayment(order, func(e *ledger.Entry) {
 		e.MSISDN, e.OperatorReference, e.Channel = "", "", "web"
 	})
@@ -109,9 +108,10 @@ func TestNotificationContents(t *testing.T) {
 	}
 	want := operator.StatusCall{
 		Call: operator.Call{
-			Operator: "sandbox", AccountID: "a1", UpstreamKey: order, MCO: "OCI", Country: "CI",
+			Platform: "sandbox", Operator: "sandbox", AccountID: "a1", UpstreamKey: order, OrderID: order,
+			MCO: "OCI", Country: "CI",
 		},
-		Channel: "web", Lang: "fr",
+		Channel: "web", Lang: "fr", Amount: "500", Currency: "XOF",
 	}
 	if diff := cmp.Diff(want, k.Operator.Lookups()[0].StatusCall); diff != "" {
 		t.Errorf("getStatus request (-want +got):\n%s", diff)
@@ -127,7 +127,8 @@ func TestNotificationContents(t *testing.T) {
 // decision "pay-failure-reason": the reason is that of the report that ends the payment.
 func TestFailureReason(t *testing.T) {
 	lookup := func(description string) operator.StatusResponse {
-		return operator.StatusResponse{StatusKnown: true, OperatorStatus: "failed", StatusDescription: description}
+		report := operator.StatusReport{Reason: operator.ParseFailureReason(description)}
+		return deliverytest.LookupResponse("failed", report)
 	}
 	send := func(t *testing.T, k *deliverytest.DeliveryFixture, description any) *ledger.Entry {
 		e := k.StorePendingPayment(order)
@@ -152,11 +153,4 @@ func TestFailureReason(t *testing.T) {
 			}
 		})
 	}
-	t.Run("of the callback, if there is no lookup", func(t *testing.T) {
-		o := &deliverytest.Operator{}
-		k := serveCallbacks(deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o}))
-		if got := send(t, k, "refused by user").FailureReason; got != ledger.RefusedByPayer {
-			t.Errorf("the failure reason is %q, want %q", got, ledger.RefusedByPayer)
-		}
-	})
 }

@@ -15,5 +15,5 @@ func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 		ClaimRecheckInterval: parts.Env.Duration(settings.ClaimRecheckInterval),
 		Now:                  parts.Now,
 	}
-	return parts.APIHandler("notif", "", handler.Route())
+	return parts.APIHandler("notif", "", handler.Routes()...)
 }

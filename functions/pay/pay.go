@@ -52,7 +52,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		return apigw.Response{}, err
 	}
 	// Validate.
-	params, err := o.readParams(req, doc, profile)
+	params, err := o.readParams(ctx, req, doc, profile)
 	if err != nil {
 		return apigw.Response{}, err
 	}
@@ -64,12 +64,15 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	entry := o.newEntry(params)
+	entry, err := o.newEntry(params)
+	if err != nil {
+		return apigw.Response{}, fault.NewInternal(err)
+	}
 	entry.CallbackKeys = ring.KeyNumbers()
 	req.LogLine.SetTransactionKey(entry.ID)
 	operation.LogRouting(req, entry)
 	key := operation.IdempotencyKey{Value: entry.ID, Part: partOrderID}
-	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, key)
+	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, params.choice, key)
 	if err != nil && isFinalWithoutResponse(existing, entry) {
 		existing, err = o.storeMissingResponse(ctx, existing)
 	}
@@ -88,7 +91,12 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	var response operator.PayResponse
 	response.Result = o.Pipeline.CallOperator(ctx, req, reservation,
 		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
-			response = driver.Pay(ctx, params.operatorCall(common, callbackURL))
+			call := params.operatorCall(common, callbackURL)
+			var refused operator.Result
+			if reservation, refused = o.Pipeline.Prepare(ctx, driver, reservation, &call); refused.Fault != nil {
+				return refused
+			}
+			response = driver.Pay(ctx, call)
 			return response.Result
 		})
 	// Record the outcome and respond.
@@ -111,7 +119,15 @@ func (o *Operation) callOutcomes(
 		Done: pending, Refused: ledger.CallOutcome{Status: ledger.Failed}, Unknown: pending,
 	}
 	outcomes.Refused.FailureReason = operator.RefusalReason(response.Fault)
-	outcomes.Done.ResponseStatus = http.StatusCreated
+	outcomes.Done.ResponseStatus, outcomes.Done.Material = http.StatusCreated, response.Material
+	if response.Status.Final() {
+		outcomes.Done.Report = &ledger.StatusReport{
+			Status: response.Status, Source: ledger.SourceResponse, OperatorReference: response.OperatorReference,
+		}
+	}
+	if response.DuplicateKey {
+		outcomes.Unknown.FirstPollAt = o.Pipeline.Now() // the operator knows the payment: look it up at once
+	}
 	if params.channel == channelWeb {
 		outcomes.Done.ResponseBody = webResponseBody(response, reservation.MerchantState)
 		outcomes.Done.NotifToken = response.NotifToken
@@ -149,22 +165,27 @@ func (o *Operation) storeMissingResponse(ctx context.Context, existing *ledger.E
 }
 
 // buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time
-// code of this request.
+// code of this request, unless the platform that the payment is pinned to has no use for it (decision "pay-otp").
 func buildResponse(e *ledger.Entry, params *paymentParams, replayed bool) apigw.Response {
 	response := operation.StoredResponse(e, "", replayed)
-	if params.channel != channelWeb && response.Status == http.StatusCreated {
+	isUsed := operator.CapabilitiesOf(e).OTPRule != operator.OTPUnused
+	if isUsed && params.channel != channelWeb && response.Status == http.StatusCreated {
 		response.Body = payment.InsertOTP(response.Body, params.otp)
 	}
 	return response
 }
 
-// newEntry prepares the reservation of a payment.
-func (o *Operation) newEntry(params *paymentParams) *ledger.Entry {
-	country, operatorName := params.country.Alpha2, params.capabilities.Operator
+// newEntry prepares the reservation of a payment. The error is that of the random source.
+func (o *Operation) newEntry(params *paymentParams) (*ledger.Entry, error) {
+	country, operatorName := params.country.Alpha2, params.operatorName
+	key, err := operator.NewPaymentKey(params.choice.KeyForm, params.orderID, o.Pipeline.Book.Rand)
+	if err != nil {
+		return nil, err
+	}
 	return &ledger.Entry{
 		Key:               ledger.Key{Kind: ledger.Payment, ID: params.orderID},
 		Fingerprint:       ledger.Fingerprint(params.canonical, country, operatorName, params.channel),
-		UpstreamKey:       params.orderID,
+		UpstreamKey:       key,
 		Country:           country,
 		CountryAsSent:     params.countryText,
 		Operator:          operatorName,
@@ -181,5 +202,5 @@ func (o *Operation) newEntry(params *paymentParams) *ledger.Entry {
 		NotifyURL:         params.notifURL,
 		NotifyFrom:        params.notifFrom,
 		ExpireAt:          o.Pipeline.ExpireAt(o.Retention),
-	}
+	}, nil
 }

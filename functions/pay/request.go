@@ -1,6 +1,8 @@
 package pay
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/msisdn"
+	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/strictjson"
@@ -52,7 +55,8 @@ const (
 
 // paymentParams is a valid payment request.
 type paymentParams struct {
-	capabilities operator.Capabilities
+	choice       operation.Choice
+	operatorName string // mno-name in lower case
 	country      market.Country
 	countryText  string // as sent
 	channel      string
@@ -75,10 +79,11 @@ type paymentParams struct {
 
 // readParams validates the headers and the body in the specification's order, and returns the first fault.
 func (o *Operation) readParams(
-	req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile,
+	ctx context.Context, req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile,
 ) (*paymentParams, error) {
 	p := &paymentParams{}
-	p.readRouting(req, doc)
+	routes, err := o.Pipeline.Operators.Routes(ctx)
+	p.readRouting(req, doc, routes)
 	p.currency = validate.RequiredOneOf(doc, partCurrency, p.country.Currency)
 	p.readOrderID(doc)
 	p.readAmount(doc)
@@ -91,6 +96,7 @@ func (o *Operation) readParams(
 	if f := doc.FirstFault(); f != nil {
 		return nil, f
 	}
+	p.choice.Refusal, p.choice.Check = cmp.Or(err, p.refusal(routes, profile)), p.check
 	p.canonical = doc.Canonical(partOTP)
 	return p, nil
 }
@@ -98,7 +104,7 @@ func (o *Operation) readParams(
 // checkEntitled returns a Forbidden fault if the profile does not allow the payment, or if the order_id begins with
 // another name than the merchant's.
 func (p *paymentParams) checkEntitled(profile *merchant.Profile) error {
-	reason := profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, p.capabilities.Operator)
+	reason := profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, p.operatorName)
 	if reason == "" && p.merchantName != profile.Name {
 		reason = "the order_id begins with another name than the merchant's"
 	}
@@ -108,17 +114,18 @@ func (p *paymentParams) checkEntitled(profile *merchant.Profile) error {
 	return nil
 }
 
-// readRouting reads the routing headers. Only the operators that serve the country are valid, and only the channels
-// that the operator has.
-func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader) {
-	name := validate.RequiredHeader(req, doc, partOperator)
+// readRouting reads the routing headers, and selects the platform that serves them, if there is one.
+func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader, routes operator.Routes) {
+	name := strings.ToLower(validate.RequiredHeader(req, doc, partOperator))
 	p.countryText = req.Header(partCountry) // the operator's check needs it before its own turn
 	p.country, _ = market.ByAlpha2(p.countryText)
-	p.capabilities, _ = operator.FindCapabilities(name)
-	validate.OneOf(doc, partOperator, strings.ToLower(name), operatorsServing(p.country))
+	if !slices.Contains(operator.Names(), name) {
+		working := routes.Operators(operator.Names(), p.country.Alpha2, operator.AccountPay)
+		validate.OneOf(doc, partOperator, name, working)
+	}
 	validate.RequiredHeader(req, doc, partCountry)
 	validate.OneOf(doc, partCountry, strings.ToUpper(p.countryText), market.Alpha2s())
-	p.channel = validate.RequiredHeaderOneOf(req, doc, partChannel, p.capabilities.Channels...)
+	p.channel = validate.RequiredHeaderOneOf(req, doc, partChannel, operator.Channels()...)
 	lang := validate.RequiredHeader(req, doc, partLang)
 	if lang != "" && (len(lang) != langLength || !consistsOf(lang, asciiLetters)) {
 		doc.RecordFault(fault.BrokenRule(partLang, "not two letters"))
@@ -127,14 +134,34 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader) 
 	if strings.EqualFold(lang, "fr") {
 		p.lang = "fr"
 	}
+	p.operatorName = name
+	p.choice.Selection, _ = routes.Select(p.service())
 }
 
-// operatorsServing lists the operators that serve a country, or all operators if the country is not known.
-func operatorsServing(country market.Country) []string {
-	return slices.DeleteFunc(operator.Names(), func(name string) bool {
-		capabilities, _ := operator.FindCapabilities(name)
-		return country.Alpha2 != "" && !capabilities.ServesCountry(country.Alpha2)
-	})
+// service is what the request needs from an operator.
+func (p *paymentParams) service() operator.Service {
+	return operator.Service{
+		Operator: p.operatorName, Country: p.country.Alpha2, Operation: operator.AccountPay, Channel: p.channel,
+	}
+}
+
+// refusal returns why a new order cannot be served: no platform serves it, or not this amount. nil if one does. The
+// values that it lists work for this merchant.
+func (p *paymentParams) refusal(routes operator.Routes, profile *merchant.Profile) error {
+	country := p.country.Alpha2
+	if row := p.choice.Capabilities; row.Platform != "" {
+		if p.minor < row.MinAmount || row.MaxAmount > 0 && p.minor > row.MaxAmount {
+			return fault.BrokenRule(partAmount, "outside the limits of "+row.Platform)
+		}
+		return nil
+	}
+	if channels := routes.Channels(p.operatorName, country, operator.AccountPay); len(channels) > 0 {
+		return fault.NotAllowed(partChannel, channels)
+	}
+	if names := routes.Operators(profile.Operators, country, operator.AccountPay); len(names) > 0 {
+		return fault.NotAllowed(partOperator, names)
+	}
+	return fault.NotEntitled("no operator of the profile has a platform in " + p.country.Name)
 }
 
 // readOrderID reads order_id, <MerchantName>_<ID> with a numeric ID, and the merchant's name in it (decision
@@ -169,7 +196,8 @@ func (p *paymentParams) readAmount(doc *strictjson.Reader) {
 }
 
 // readPayer reads the payer's number, which a terminal must send, and the one-time code by the operator's rule
-// (decision "pay-otp"). The web channel has no use for a code and does not read it.
+// (decision "pay-otp"). The web channel has no use for a code and does not read it. A terminal's code is read also if
+// the platform of today's route has no use for it: the entry of a repeat may be pinned to one that has.
 func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader) {
 	var present bool
 	p.msisdn, present = optionalText(doc, partMSISDN, maxMSISDNLength)
@@ -181,11 +209,11 @@ func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader) {
 	if _, err := msisdn.Parse(p.msisdn, p.country); present && err != nil {
 		doc.RecordFault(fault.BrokenRule(partMSISDN, err.Error()))
 	}
-	if !isTerminal || p.capabilities.OTPRule == operator.OTPUnused {
+	if !isTerminal {
 		return
 	}
 	p.otp, present = optionalText(doc, partOTP, maxOTPLength)
-	if !present && p.capabilities.OTPRule == operator.OTPRequired {
+	if !present && p.choice.OTPRule == operator.OTPRequired {
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partOTP))
 	}
 }
@@ -231,6 +259,14 @@ func (o *Operation) readNotificationURL(
 		doc.RecordFault(fault.BrokenRule(partNotifURL, err.Error()))
 	}
 	return text, source
+}
+
+// check lets the platform's driver check a new payment (operation.CheckFunc).
+func (p *paymentParams) check(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault {
+	if checker, ok := driver.(operator.PaymentChecker); ok {
+		return checker.CheckPayment(ctx, p.operatorCall(common, ""))
+	}
+	return nil
 }
 
 // operatorCall builds the call of the operator's driver.

@@ -7,6 +7,7 @@ package receipt
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
+	"mobilegateway/shared/telemetry"
 )
 
 // maxDeliveryInfos bounds the delivery infos of one receipt; a message has one recipient.
@@ -34,19 +37,67 @@ const (
 type ReceiptHandler struct {
 	Verifier *callback.Keys
 	Book     *ledger.Book
-	Now      func() time.Time
+	// Operators and Messages are for platforms that send all receipts to one address. Such a receipt waits for
+	// KeepReceipts, if it comes before the response to its message.
+	Operators *operator.DriverDirectory
+	Messages  ledger.MessageIndex
+	Now       func() time.Time
 }
 
-// Route returns the function's route, as in template.yaml.
-func (i *ReceiptHandler) Route() apigw.Route {
-	return apigw.Route{
-		Method: "POST", Resource: "/callbacks/v1/receipts/{operator}/{requestId}/{token}", Handle: i.Handle,
+// KeepReceipts is how long a receipt of an unknown message is kept.
+const KeepReceipts = 7 * 24 * time.Hour
+
+// Routes returns the function's routes, as in template.yaml.
+func (i *ReceiptHandler) Routes() []apigw.Route {
+	const perAccount = "/callbacks/v1/accounts/receipts/{platform}/{account}/{secret}"
+	return []apigw.Route{
+		{Method: "POST", Resource: "/callbacks/v1/receipts/{operator}/{requestId}/{token}", Handle: i.Handle},
+		{Method: "POST", Resource: perAccount, Handle: i.HandleStatic},
 	}
 }
 
+// HandleStatic stores a receipt that came to the one address of an account (decision "static-callbacks"). It responds
+// 200 if the receipt is stored, or cannot be read; 404 if it is forged; and 503 if nothing was stored.
+func (i *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	driver, err := callback.VerifyStatic(ctx, req, i.Operators)
+	if err != nil {
+		return apigw.Response{}, err
+	}
+	reader, isReader := driver.(operator.ReceiptReader)
+	if !isReader {
+		return apigw.Response{}, fault.New(fault.RouteNotFound)
+	}
+	reference, statuses, ok := reader.ReadReceipt(req.Body)
+	if !ok {
+		req.LogLine.Increment(telemetry.UnreadCallbacks)
+		return callback.Response(nil)
+	}
+	account := req.Params["platform"] + "/" + req.Params["account"]
+	id, early, err := i.Messages.FindMessage(ctx, account, reference, statuses, i.Now().Add(KeepReceipts))
+	if err != nil || id == "" {
+		return callback.Response(err)
+	}
+	req.LogLine.SetTransactionKey(id)
+	updated, err := i.Book.Change(ctx, ledger.Key{Kind: ledger.SMS, ID: id}, func(e *ledger.Entry) error {
+		if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, statuses...), ledger.Timestamp(i.Now())) {
+			return ledger.ErrUnchanged
+		}
+		return nil
+	})
+	if errors.Is(err, ledger.ErrNotFound) { // it is past its retention
+		return callback.Response(nil)
+	}
+	if err == nil {
+		req.LogLine.SetMerchant(updated.Merchant)
+		operation.LogRouting(req, updated)
+		req.LogLine.SetOutcome(string(updated.Status))
+	}
+	return callback.Response(err)
+}
+
 // Handle verifies, decodes and stores a receipt. It responds 200 if the receipt is stored, now or before. It responds
-// 404 if the receipt is forged or the message is not the operator's, and 400 if it cannot be decoded. It responds 503
-// if nothing was stored, so that the operator sends the receipt again.
+// 404 if the receipt is forged or the message is not the operator's. A receipt that cannot be read gets 200 and changes
+// nothing (decision "unread-callbacks"). It responds 503 if nothing was stored, so that the operator sends it again.
 func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, id := req.Params["operator"], req.Params["requestId"]
 	proof, err := i.Verifier.VerifyRequest(ctx, req, callback.ReceiptPath(name, id))
@@ -56,28 +107,21 @@ func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 	req.LogLine.SetTransactionKey(id)
 	statuses, err := readStatuses(req.Body)
 	if err != nil {
-		return apigw.Response{}, err
+		req.LogLine.Increment(telemetry.UnreadCallbacks)
+		req.LogLine.SetCause(err)
+		return callback.Response(nil)
 	}
 	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id}, proof)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	updated, err := i.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
-		return applyStatuses(e, statuses, ledger.Timestamp(i.Now()))
+		return e.ApplyReceipts(statuses, ledger.Timestamp(i.Now()))
 	})
 	if err == nil {
 		req.LogLine.SetOutcome(string(updated.Status))
 	}
 	return callback.Response(err)
-}
-
-// applyStatuses applies the statuses in order and reports whether one of them changed the entry.
-func applyStatuses(e *ledger.Entry, statuses []ledger.Status, now time.Time) bool {
-	changed := false
-	for _, status := range statuses {
-		changed = e.ApplyReceipt(status, now) == ledger.Applied || changed
-	}
-	return changed
 }
 
 // readStatuses returns the statuses of a receipt in their order. It refuses an unknown status.

@@ -118,7 +118,7 @@ func TestWriteCount(t *testing.T) {
 		Verifier: s.CallbackKeys, Book: s.Book, Reconciler: s.Reconciler, DailyAmounts: s.Pipeline.DailyAmounts,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: s.Clock.Now,
 	}
-	s.Serve("notif", handler.Route())
+	s.Serve("notif", handler.Routes()...)
 	ctx := s.InvocationContext(t, timeout)
 	reservation, verdict, err := s.Book.Reserve(ctx, s.NewReservedPayment("DemoShop_1001"), nil)
 	if err != nil || verdict != ledger.NewReservation {

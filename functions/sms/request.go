@@ -2,6 +2,7 @@ package sms
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"strings"
 
@@ -166,6 +167,14 @@ func (p *smsParams) readReceipt(o *Operation, doc *strictjson.Reader, profile *m
 	if hasCallbackData && !hasNotifyURL {
 		doc.RecordFault(fault.BrokenRule(partCallbackData, "no notifyURL"))
 	}
+}
+
+// check lets the platform's driver check a new message (operation.CheckFunc).
+func (p *smsParams) check(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault {
+	if checker, ok := driver.(operator.MessageChecker); ok {
+		return checker.CheckMessage(ctx, p.operatorCall(common, ""))
+	}
+	return nil
 }
 
 // operatorCall builds the call of the operator's driver.

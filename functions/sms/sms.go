@@ -19,11 +19,14 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/resource"
+	"mobilegateway/shared/telemetry"
 )
 
 // Operation is the SMS operation and its dependencies.
 type Operation struct {
 	Pipeline *operation.Pipeline
+	// Messages finds messages by the ids of platforms that send all receipts to one address.
+	Messages ledger.MessageIndex
 	// CallbackKeys signs the URL to which the operator sends its delivery receipts.
 	CallbackKeys *callback.Keys
 	// CallbackBaseURL is the base of that URL; "" for the request's own (decision "base-url").
@@ -56,22 +59,23 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	capabilities, err := o.Pipeline.SelectOperator(profile, merchant.OperationSMS, params.country)
+	choice, err := o.Pipeline.SelectOperator(ctx, profile, merchant.OperationSMS, params.country)
 	if err != nil {
 		return apigw.Response{}, err
 	}
+	choice.Check = params.check
 	// Reserve. Everything that can fail without the operator fails before anything is stored.
 	ring, err := o.CallbackKeys.Ring(ctx)
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	entry := o.newEntry(profile, params, capabilities)
+	entry := o.newEntry(profile, params, choice)
 	entry.CallbackKeys = ring.KeyNumbers()
 	location := resource.MessageURL(req.BaseURL, params.sender, entry.ID)
 	req.LogLine.SetTransactionKey(params.correlator)
 	operation.LogRouting(req, entry)
 	key := operation.IdempotencyKey{Value: params.correlator, Part: partCorrelator}
-	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, key)
+	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, choice, key)
 	if err != nil {
 		return apigw.Response{}, operation.LocateUnknown(addLocation(err, existing, req.BaseURL), location)
 	}
@@ -83,6 +87,9 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	callbackURL := ring.ReceiptURL(callbackBase, reservation.Operator, reservation.ID)
 	result := o.Pipeline.CallOperator(ctx, req, reservation,
 		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
+			if refused := o.Pipeline.TakeAccountRate(ctx, req, reservation); refused != nil {
+				return *refused
+			}
 			return driver.SendSMS(ctx, params.operatorCall(common, callbackURL))
 		})
 	if result.DuplicateKey && reservation.MayHaveSent() && !reservation.KeyTaken {
@@ -90,8 +97,11 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		result.Outcome = operator.Succeeded
 	}
 	// Record the outcome and respond.
+	early := o.bindMessage(ctx, req, reservation, result)
 	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
-		Done:    ledger.CallOutcome{Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated},
+		Done: ledger.CallOutcome{
+			Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated, Receipts: early,
+		},
 		Refused: ledger.CallOutcome{Status: ledger.DeliveryImpossible},
 	})
 	if err != nil {
@@ -105,9 +115,28 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	return response, nil
 }
 
+// bindMessage stores which message the platform's id names, at a platform that sends all receipts to one address. It
+// returns the receipts that came first, for the write of the outcome. If it fails, the message has no receipts: it is
+// sent all the same.
+func (o *Operation) bindMessage(
+	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, result operator.Result,
+) []ledger.Status {
+	row := operator.CapabilitiesOf(reservation)
+	if !row.StaticCallbacks || result.Outcome != operator.Succeeded || result.OperatorReference == "" {
+		return nil
+	}
+	early, err := o.Messages.BindMessage(ctx, reservation.Account, result.OperatorReference, reservation.ID,
+		reservation.ExpireAt)
+	if err != nil {
+		req.LogLine.Increment(telemetry.UnreadCallbacks)
+		req.LogLine.SetCause(err)
+	}
+	return early
+}
+
 // newEntry prepares the reservation of a message.
 func (o *Operation) newEntry(
-	profile *merchant.Profile, params *smsParams, capabilities operator.Capabilities,
+	profile *merchant.Profile, params *smsParams, choice operation.Choice,
 ) *ledger.Entry {
 	return &ledger.Entry{
 		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(profile.ID, params.correlator)},
@@ -115,7 +144,7 @@ func (o *Operation) newEntry(
 		Correlator:   params.correlator,
 		UpstreamKey:  ledger.UpstreamKey(profile.Name, params.correlator, ""),
 		Country:      params.country.Alpha2,
-		Operator:     capabilities.Operator,
+		Operator:     choice.Operator,
 		Address:      recipientAddress,
 		Sender:       params.sender,
 		NotifyURL:    params.notifyURL,

@@ -7,8 +7,10 @@ import (
 
 // New builds the SMS function from its environment. One error names every fault of it.
 func New(parts *wiring.Dependencies) (wiring.Handler, error) {
+	store := parts.LedgerStore()
 	operation := &Operation{
-		Pipeline:        parts.Pipeline(parts.LedgerStore()),
+		Pipeline:        parts.Pipeline(store),
+		Messages:        store,
 		CallbackKeys:    parts.CallbackKeys(),
 		CallbackBaseURL: parts.CallbackBaseURL(),
 		OutgoingPolicy:  parts.OutgoingPolicy(),

@@ -105,7 +105,7 @@ func TestScheduleOfAClaim(t *testing.T) {
 // A lookup with another amount does not end a flagged claim: it is kept as a conflict once, and the claim stays.
 func TestAnotherAmountEndsNoClaim(t *testing.T) {
 	s := newFixture(t)
-	s.Operator.SetLookupResult(operator.StatusResponse{StatusKnown: true, OperatorStatus: "Success", Amount: "1"})
+	s.Operator.SetLookupResult(deliverytest.LookupResponse("Success", operator.StatusReport{Amount: "1"}))
 	e := s.storeClaimed(s.newAcceptedPayment())
 	s.recordLookups(t, e, 4*24*time.Hour)
 	s.AssertMetric(t, "StatusConflicts", 1)

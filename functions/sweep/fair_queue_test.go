@@ -93,7 +93,7 @@ func (hangingOperator) SendUserSMS(ctx context.Context, _ operator.UserSMSCall) 
 func newCrowd() *crowd {
 	c := &crowd{ledger: storetest.NewLedger(), log: &operationtest.LogBuffer{}}
 	store := slowStore{c.ledger}
-	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": hangingOperator{}})
+	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": hangingOperator{}}, nil)
 	c.sweep = &sweep.Sweep{
 		Queue:        store,
 		Book:         &ledger.Book{Store: store, Reader: store, Now: time.Now, Rand: &operationtest.UniqueReader{}},

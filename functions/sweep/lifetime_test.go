@@ -21,7 +21,7 @@ func TestLifetimeOfResentPayment(t *testing.T) {
 			s.Clock.Advance(24*time.Hour - 2*time.Minute)
 			retried, ctx := s.NewReservedPayment("DemoShop_1"), s.InvocationContext(t, timeout)
 			retried.Channel = "web"
-			window := func(string) time.Duration { return 24 * time.Hour }
+			window := func(*ledger.Entry) time.Duration { return 24 * time.Hour }
 			reservation, verdict, err := s.Book.Reserve(ctx, retried, window)
 			if err != nil || verdict != ledger.TakenOver {
 				t.Fatal(verdict, err)

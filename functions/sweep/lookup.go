@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/telemetry"
 )
@@ -72,7 +73,7 @@ func (a lookupAct) due(e *ledger.Entry, now time.Time) bool {
 }
 
 func (a lookupAct) prepare(_ context.Context, e *ledger.Entry) (need, doFunc, error) {
-	return need{dependencies: []dependency{{lookupOf, e.Operator}}}, a.lookUp, nil
+	return need{dependencies: []dependency{{lookupOf, operator.PinOf(e).Platform}}}, a.lookUp, nil
 }
 
 func (a lookupAct) possibleSince(e *ledger.Entry) time.Time { return e.ReservedAt }
@@ -94,7 +95,7 @@ func (a lookupAct) lookUp(ctx context.Context, entry *ledger.Entry, line *teleme
 		line.Increment(telemetry.LookupFailures)
 		line.SetCause(lookup.Cause)
 	}
-	if lookup.Responded {
+	if lookup.Responded || !lookup.Supported && isInert(operator.CapabilitiesOf(entry), entry, now) {
 		entry, err = a.applyLookup(ctx, entry, lookup, line)
 	}
 	if err == nil && a.needsManualResolution(entry, lookup, now) {
@@ -120,27 +121,55 @@ func (p *pass) claimLookup(ctx context.Context, entry *ledger.Entry) (stored *le
 func (p *pass) applyLookup(
 	ctx context.Context, entry *ledger.Entry, lookup reconcile.LookupResult, line *telemetry.LogLine,
 ) (*ledger.Entry, error) {
-	conflicts := 0
+	contradictions, row := 0, operator.CapabilitiesOf(entry)
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.applyChange(ctx, entry, change) }
 	updated, refundErr, err := p.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
-		now, conflictsBefore := ledger.Timestamp(p.Now()), len(e.Conflicts)
+		now, before := ledger.Timestamp(p.Now()), *e
 		var effect ledger.Effect
-		if lookup.StatusFinal {
+		switch {
+		case lookup.StatusFinal:
 			effect = e.ApplyFinalStatus(p.Reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
-		} else {
+		case lookup.NotFound && isNeverSent(row, e, now),
+			isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
+			effect = e.EndNeverSent(now)
+		}
+		if effect == ledger.Unchanged && lookup.Responded && !lookup.StatusFinal && row.ExpiresPending {
 			effect = e.Expire(p.PaymentLifetime, now)
 		}
-		conflicts = len(e.Conflicts) - conflictsBefore
-		return effect != ledger.Unchanged
+		contradictions = e.ContradictionsSince(before)
+		return effect != ledger.Unchanged || lookup.Responded && e.EndReleasedLookups()
 	})
 	if err == nil {
-		line.Add(telemetry.StatusConflicts, conflicts)
+		line.Add(telemetry.StatusConflicts, contradictions)
 	}
 	if refundErr != nil {
 		line.Increment(telemetry.LimitStoreFailures)
 		line.SetCause(refundErr)
 	}
 	return updated, err
+}
+
+// lastSend is the latest time at which the last attempt of a payment can have been sent.
+func lastSend(e *ledger.Entry) time.Time { return e.ReservedAt.Add(time.Minute) }
+
+// isNeverSent reports whether a payment that its platform does not know was certainly never sent: the platform's row
+// declares it, and enough time has passed since the last send (decision "never-sent").
+func isNeverSent(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
+	return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e).Add(row.NotFoundAfter))
+}
+
+// inertMargin is how much longer than a page's life the gateway waits.
+const inertMargin = 10 * time.Minute
+
+// isInert reports whether an unknown payment cannot be paid any more. It was never prepared, so it was not sent
+// (decision "prepare"), or no attempt ever stored its page (decision "inert-payments"). A lookup that is possible comes
+// first, and has responded.
+func isInert(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
+	if e.State != ledger.Unknown || e.Material != "" {
+		return false
+	}
+	isPageOver := row.InertAfter > 0 && !now.Before(lastSend(e).Add(row.InertAfter+inertMargin))
+	return row.Prepares || e.Channel == "web" && e.ResponseStatus == 0 && isPageOver
 }
 
 // needsManualResolution reports whether a payment that is still not final needs a person. One case is a claim of
@@ -163,7 +192,7 @@ func (p *pass) needsManualResolution(e *ledger.Entry, lookup reconcile.LookupRes
 // nextPollAt returns when an entry is due again if this lookup does not end it. A payment follows the schedule, but has
 // a lookup at the end of its lifetime, which may expire it; after that it has one each UnresponsiveRetry. A flagged
 // claim has one each FlaggedClaimInterval, but a later attempt to pay gets its own schedule first. An entry without a
-// lookup is listed again after the last wait of the schedule.
+// lookup is listed again after the last wait of the schedule. A released payment has no lookup after its lifetime.
 func (p *pass) nextPollAt(e *ledger.Entry, now time.Time) time.Time {
 	last, age := len(p.PollSchedule)-1, now.Sub(e.ReservedAt)
 	wait := p.PollSchedule[last]
@@ -171,6 +200,8 @@ func (p *pass) nextPollAt(e *ledger.Entry, now time.Time) time.Time {
 	case e.Kind != ledger.Payment && age > p.PaymentLifetime:
 		wait = p.PaymentLifetime // listed often enough: now daily
 	case e.Kind != ledger.Payment:
+	case e.State == ledger.Released && e.Claim.Status == "" && age >= p.PaymentLifetime:
+		return time.Time{}
 	case e.ClaimFlagged(now) && age >= ledger.ClaimFlagAfter:
 		wait = ledger.FlaggedClaimInterval
 	case age >= p.PaymentLifetime:

@@ -66,9 +66,8 @@ func TestPollFindsFinalStatus(t *testing.T) {
 	}
 	for statusText, want := range cases {
 		s := newFixture(t)
-		s.Operator.SetLookupResult(operator.StatusResponse{
-			StatusKnown: true, OperatorStatus: statusText, Amount: "500", Currency: "XOF", OperatorReference: "op-9",
-		})
+		report := operator.StatusReport{Amount: "500", Currency: "XOF", OperatorReference: "op-9"}
+		s.Operator.SetLookupResult(deliverytest.LookupResponse(statusText, report))
 		e := s.StorePendingPayment("DemoShop_1")
 		s.advanceUntilDue(t, e)
 		if after := s.AssertEntry(t, e, finalSummary(want)); !after.WakesRelay() {
@@ -98,12 +97,12 @@ func TestOperatorNeverResponds(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	known := func(status, amount string) operator.StatusResponse {
-		return operator.StatusResponse{StatusKnown: true, OperatorStatus: status, Amount: amount}
+		return deliverytest.LookupResponse(status, operator.StatusReport{Amount: amount})
 	}
 	lifetime := deliverytest.PaymentLifetime
 	open := summary{State: ledger.Done, Status: ledger.Pending, Due: true}
-	claimed, mismatch := open, open
-	claimed.Claim, mismatch.Conflicts = ledger.Successful, 1
+	claimed, mismatch, unknown := open, open, open
+	claimed.Claim, mismatch.Conflicts, unknown.State = ledger.Successful, 1, ledger.Unknown
 	deniedFailure := finalSummary(ledger.Expired)
 	deniedFailure.Conflicts = 1
 	cases := []struct {
@@ -113,17 +112,20 @@ func TestExpiry(t *testing.T) {
 		claim    ledger.Status
 		want     summary
 		stale    int
+		account  string // "" for a platform with the specification's protocol
 	}{
-		{"a moment too early", lifetime - time.Millisecond, known("pending", ""), "", open, 0},
-		{"pending at the end", lifetime, known("pending", ""), "", finalSummary(ledger.Expired), 0},
-		{"an unknown order at the end", lifetime, deliverytest.NoSuchOrder(), "", finalSummary(ledger.Expired), 0},
-		{"no response at the end", lifetime, deliverytest.NoResponse(), "", open, 1},
-		{"successful at the end", lifetime, known("Success", ""), "", finalSummary(ledger.Successful), 0},
-		{"failed at the end", lifetime, known("Failed", ""), "", finalSummary(ledger.Failed), 0},
-		{"a claimed success", lifetime, known("pending", ""), ledger.Successful, claimed, 0},
-		{"a claimed success, without a response", lifetime, deliverytest.NoResponse(), ledger.Successful, claimed, 1},
-		{"a claimed failure", lifetime, known("pending", ""), ledger.Failed, deniedFailure, 0},
-		{"another amount", lifetime, known("Success", "1"), "", mismatch, 1},
+		{"a moment too early", lifetime - time.Millisecond, known("pending", ""), "", open, 0, ""},
+		{"pending at the end", lifetime, known("pending", ""), "", finalSummary(ledger.Expired), 0, ""},
+		{"an unknown order", lifetime, deliverytest.NoSuchOrder(), "", finalSummary(ledger.Expired), 0, ""},
+		{"no response at the end", lifetime, deliverytest.NoResponse(), "", open, 1, ""},
+		{"successful at the end", lifetime, known("Success", ""), "", finalSummary(ledger.Successful), 0, ""},
+		{"failed at the end", lifetime, known("Failed", ""), "", finalSummary(ledger.Failed), 0, ""},
+		{"a claimed success", lifetime, known("pending", ""), ledger.Successful, claimed, 0, ""},
+		{"a claimed success, no response", lifetime, deliverytest.NoResponse(), ledger.Successful, claimed, 1, ""},
+		{"a claimed failure", lifetime, known("pending", ""), ledger.Failed, deniedFailure, 0, ""},
+		{"another amount", lifetime, known("Success", "1"), "", mismatch, 1, ""},
+		{"in doubt at the end", lifetime, known("pending", ""), "", open, 1, "pawapay/w"},
+		{"unknown at the end", lifetime, deliverytest.NoSuchOrder(), "", unknown, 1, "pawapay/w"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -134,6 +136,11 @@ func TestExpiry(t *testing.T) {
 					e.AddClaim(ledger.Claim{Status: c.claim, CheckAt: e.CreatedAt.Add(c.age)}, e.CreatedAt)
 				}
 				e.PollAt = e.CreatedAt.Add(c.age)
+				if e.State = c.want.State; c.account != "" {
+					e.Account, e.UpstreamKey = c.account, "uuid"
+				} else {
+					e.State = ledger.Done
+				}
 			})
 			s.runSweepAfter(t, c.age)
 			s.AssertEntry(t, e, c.want)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mobilegateway/internal/deliverytest"
 	"mobilegateway/internal/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
@@ -79,7 +80,7 @@ func TestWritesAfterPostponement(t *testing.T) {
 // A lookup counts only its own conflict, not those of earlier reports.
 func TestOnlyNewConflictsAreCounted(t *testing.T) {
 	s := newFixture(t)
-	s.Operator.SetLookupResult(operator.StatusResponse{StatusKnown: true, OperatorStatus: "Successful", Amount: "1"})
+	s.Operator.SetLookupResult(deliverytest.LookupResponse("Successful", operator.StatusReport{Amount: "1"}))
 	e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) {
 		e.Conflicts = []ledger.Conflict{{Status: ledger.Failed, Reason: "amount", Source: "callback", At: e.CreatedAt}}
 	})

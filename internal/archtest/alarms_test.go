@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"mobilegateway/internal/template"
+	"mobilegateway/internal/template/roles"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -27,7 +29,7 @@ var metricsRequiringAlarm = []string{
 	telemetry.LookupFailures.String(), telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(),
 	telemetry.EndpointsDisabled.String(), telemetry.InternalErrors.String(),
 	"ScheduleDelayMillis", "StalledMillis", telemetry.UndecodableEntries.String(),
-	telemetry.StaleKeyRings.String(),
+	telemetry.StaleKeyRings.String(), telemetry.UnreadCallbacks.String(),
 }
 
 // TestAlarmMetricsAreEmitted compares the metrics of the alarms with those that the telemetry writes: an alarm on
@@ -65,10 +67,13 @@ func TestAlarmMetricsAreEmitted(t *testing.T) {
 }
 
 // TestConflictAlarmCoversAllFunctions requires that the alarm of conflicts watches each function that counts one: the
-// operations, because the response of an operator may contradict its callback, and the receivers of callbacks.
+// operations, because the response of an operator may contradict its callback, and the receivers of callbacks. The
+// alarm of unread callbacks watches the receivers, and sms: it counts one if it cannot store the id of a message.
 func TestConflictAlarmCoversAllFunctions(t *testing.T) {
 	counting := []string{"charge", "notif", "pay", "sms", "sweep"}
 	compareLists(t, "watched for conflicts", operations(t, telemetry.StatusConflicts), counting)
+	compareLists(t, "watched for unread callbacks", operations(t, telemetry.UnreadCallbacks),
+		[]string{"notif", "receipt", "sms"})
 }
 
 // TestInternalErrorAlarmCoversAllFunctions requires that the alarms of internal errors and of stale key rings watch
@@ -114,7 +119,11 @@ func TestThrottleAlarmCoversAllTables(t *testing.T) {
 		}
 		covered[w.Name+" "+place] = true
 	}
-	for _, role := range loadTemplate(t).Roles {
+	deployed, err := roles.Load(filepath.Join(loadTree(t).Root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range deployed.Roles {
 		for _, statement := range role.Statements {
 			for _, action := range statement.Actions {
 				for _, place := range statement.Resources {

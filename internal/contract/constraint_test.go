@@ -210,6 +210,9 @@ func namesPart(t *testing.T, response operationtest.Response, path string, candi
 // The code must accept what the document accepts. It must refuse the rest by an error that names the field.
 func TestBodies(t *testing.T) {
 	for _, o := range operations(t) {
+		if strings.HasPrefix(o.Path, "/callbacks/") {
+			continue // every body gets 200 (decision "unread-callbacks")
+		}
 		body := o.Body["application/json"]
 		for name, example := range body.Examples {
 			r := newTrial(t, o, example)

@@ -3,6 +3,7 @@ package contract_test
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/strictjson"
 )
@@ -31,6 +33,7 @@ import (
 var provisioned = map[string][]string{
 	"service_id":     {operationtest.ServiceID},
 	"application_id": {operationtest.ApplicationID}, "contact_id": {operationtest.ContactID},
+	"mno_name":     operator.NamesWithPlatform(),
 	"on_behalf_of": operationtest.DemoProfile().OnBehalfOf, "sender_name": operationtest.DemoProfile().SenderNames,
 	"order_prefix": {operationtest.DemoProfile().Name + "_"}, "home_mco": {"OCI"},
 }
@@ -80,17 +83,19 @@ func newGateway(t testing.TB) *gateway {
 		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
 	}
-	receipts := &receipt.ReceiptHandler{Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now}
-	k.Serve("contract", append(lookup.Routes(),
+	receipts := &receipt.ReceiptHandler{
+		Verifier: k.CallbackKeys, Book: k.Book, Operators: k.Reconciler.Operators, Messages: k.Ledger, Now: k.Clock.Now,
+	}
+	k.Serve("contract", append(slices.Concat(lookup.Routes(), payments.Routes(), receipts.Routes()),
 		(&charge.Operation{
 			Pipeline: k.Pipeline, References: k.Fixture.Ledger, ServiceID: operationtest.ServiceID,
 		}).Route(),
 		(&pay.Operation{Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys, FirstPollDelay: time.Minute}).Route(),
 		(&sms.Operation{
-			Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys,
+			Pipeline: k.Pipeline, Messages: k.Ledger, CallbackKeys: k.CallbackKeys,
 			ApplicationID: operationtest.ApplicationID, ContactID: operationtest.ContactID,
 		}).Route(),
-		payments.Route(), receipts.Route(), g.token(k.Clock.Now).Route(),
+		g.token(k.Clock.Now).Route(),
 	)...)
 	return g
 }

@@ -9,8 +9,25 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/internal/contract"
+	"mobilegateway/shared/operator"
 )
+
+// TestOperators compares the operators that the document names with those of the table.
+func TestOperators(t *testing.T) {
+	d := load(t)
+	for _, reference := range []string{"parameters/MnoName", "schemas/Source"} {
+		found := inline(t, d, contract.Object{"$ref": "#/components/" + reference})
+		if schema, isParameter := found["schema"].(contract.Object); isParameter {
+			found = schema
+		}
+		if diff := cmp.Diff(operator.Names(), texts(found["enum"])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reference, diff)
+		}
+	}
+}
 
 // TestWords compares the operators' status values that the code knows with those of the document.
 func TestWords(t *testing.T) {
@@ -39,9 +56,9 @@ func TestWords(t *testing.T) {
 		"deliveryStatuses": "#/components/schemas/DeliveryReportInfo/properties/deliveryStatus",
 	} {
 		schema := inline(t, d, contract.Object{"$ref": reference})
-		var documented []string
-		for _, word := range asList(schema["enum"]) {
-			documented = append(documented, strings.ToLower(word.(string)))
+		documented := texts(schema["enum"])
+		for i, word := range documented {
+			documented[i] = strings.ToLower(word)
 		}
 		slices.Sort(documented)
 		slices.Sort(known[name])
@@ -49,4 +66,13 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s: the code knows %v, the document %v", name, known[name], documented)
 		}
 	}
+}
+
+// texts returns the texts of a list.
+func texts(value any) []string {
+	var found []string
+	for _, one := range asList(value) {
+		found = append(found, one.(string))
+	}
+	return found
 }

@@ -70,7 +70,7 @@ func NewWithDriver(t testing.TB, o *Operator, driver operator.Driver) *DeliveryF
 	k.MerchantServer.now = k.Clock.Now
 	o.now = k.Clock.Now
 	client := outgoing.NewClient(outgoing.Policy{AllowLoopback: true}, nil)
-	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": driver})
+	directory := operationtest.SingleDriverDirectory(driver)
 	k.Book = &ledger.Book{Store: k.Ledger, Reader: k.Ledger, Now: k.Clock.Now, Rand: &operationtest.UniqueReader{}}
 	k.Reconciler = &reconcile.Reconciler{Operators: directory, LookupTimeout: 5 * time.Second}
 	k.Courier = &delivery.Courier{

@@ -2,12 +2,15 @@ package deliverytest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/gateway"
 )
 
 // Operator is a driver with a status lookup and the payer's SMS, whose responses a test sets. Its embedded Driver
@@ -39,7 +42,40 @@ type StatusLookup struct {
 
 // SetStatus sets the status in getStatus responses, without an amount.
 func (o *Operator) SetStatus(status string) {
-	o.SetLookupResult(operator.StatusResponse{StatusKnown: true, OperatorStatus: status})
+	o.SetLookupResult(LookupResponse(status, operator.StatusReport{}))
+}
+
+// LookupResponse is the getStatus response with a status text, and the other values of report.
+func LookupResponse(status string, report operator.StatusReport) operator.StatusResponse {
+	var known bool
+	if report.Status, known = operator.ParsePaymentStatus(status); !known {
+		return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
+	}
+	return operator.StatusResponse{StatusReport: report}
+}
+
+// ReadPaymentCallback implements operator.PaymentCallbackReader in the specification's own form.
+func (o *Operator) ReadPaymentCallback(body []byte) operator.CallbackReport {
+	return (*gateway.Driver)(nil).ReadPaymentCallback(body)
+}
+
+// The account with a static address, and the secret in it.
+const (
+	CallbackAccount = "sn"
+	CallbackSecret  = "Yx0mP7cT1fZqR4uWnB8vKd2sLhJ6gA3e"
+)
+
+// VerifyStaticCallback implements operator.StaticCallbackVerifier.
+func (o *Operator) VerifyStaticCallback(_ context.Context, callback operator.StaticCallback) (bool, error) {
+	return callback.AccountID == CallbackAccount && callback.PathSecret == CallbackSecret, nil
+}
+
+// ReadReceipt implements operator.ReceiptReader. A receipt is {"id":"...","status":"DeliveredToTerminal"}.
+func (o *Operator) ReadReceipt(body []byte) (reference string, statuses []ledger.Status, ok bool) {
+	var receipt struct{ ID, Status string }
+	_ = json.Unmarshal(body, &receipt)
+	status, known := operator.ParseDeliveryStatus(receipt.Status)
+	return receipt.ID, []ledger.Status{status}, known
 }
 
 // SetLookupResult sets the getStatus response.
@@ -95,3 +131,8 @@ func (o *Operator) SendUserSMS(_ context.Context, call operator.UserSMSCall) ope
 
 // MinimalDriver is a driver without a status lookup and without the payer's SMS.
 type MinimalDriver struct{ operator.Driver }
+
+// ReadPaymentCallback implements operator.PaymentCallbackReader in the specification's own form.
+func (MinimalDriver) ReadPaymentCallback(body []byte) operator.CallbackReport {
+	return (*gateway.Driver)(nil).ReadPaymentCallback(body)
+}

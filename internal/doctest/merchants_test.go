@@ -9,21 +9,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/oneapi"
+	"mobilegateway/shared/operator"
 )
 
-// tableRows returns the rows of the tables in a section of docs/merchants.md, without the rules below the headings.
-func tableRows(t *testing.T, title string) [][]string {
+const merchantsPage = "docs/merchants.md"
+
+// tableRows returns the rows of the tables in a section of a page, without the rules below the headings.
+func tableRows(t *testing.T, name, title string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(rootDir, "docs", "merchants.md"))
+	text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(text), "\n## "+title+"\n")
 	if !found {
-		t.Fatalf("docs/merchants.md has no section %q", title)
+		t.Fatalf("%s has no section %q", name, title)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var rows [][]string
@@ -60,7 +65,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 			add(want, message.ID, strconv.Itoa(message.Status))
 		}
 	}
-	for _, row := range tableRows(t, "Errors")[1:] {
+	for _, row := range tableRows(t, merchantsPage, "Errors")[1:] {
 		if len(row) != 4 || row[2] == "" || row[3] == "" {
 			t.Errorf("row %q: want an id, its statuses, its meaning and an action", row)
 			continue
@@ -86,7 +91,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 // TestRulesOfFieldsAreDocumented compares the parts that have a rule on the page with those that the functions read.
 func TestRulesOfFieldsAreDocumented(t *testing.T) {
 	documented, read := map[string]bool{"gw-token": true, "gw-alias": true}, map[string]bool{}
-	for _, row := range tableRows(t, "The rule of each field") {
+	for _, row := range tableRows(t, merchantsPage, "The rule of each field") {
 		for _, part := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[0], -1) {
 			documented[part[1]] = true
 		}
@@ -124,7 +129,7 @@ func TestCountriesAreDocumented(t *testing.T) {
 			c.SenderPrefix() + "`"}, " "))
 	}
 	var got []string
-	for _, row := range tableRows(t, "Countries")[1:] {
+	for _, row := range tableRows(t, merchantsPage, "Countries")[1:] {
 		row[4], _, _ = strings.Cut(row[4], ";")
 		got = append(got, strings.Join(row, " "))
 	}
@@ -168,7 +173,7 @@ func TestTestNumbersAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := map[string]bool{}
-	for _, row := range tableRows(t, "Test numbers")[1:] {
+	for _, row := range tableRows(t, merchantsPage, "Test numbers")[1:] {
 		documented[row[0]] = true
 	}
 	count := 0
@@ -181,4 +186,54 @@ func TestTestNumbersAreDocumented(t *testing.T) {
 	if count < 11 || len(documented) != count+1 {
 		t.Errorf("the sandbox has %d outcomes, the page %d rows", count, len(documented))
 	}
+}
+
+// TestOperatorsAreDocumented compares the tables of operators with what their own platforms reach.
+func TestOperatorsAreDocumented(t *testing.T) {
+	countries, want := market.Alpha2s(), map[string]string{}
+	for _, name := range operator.Names() {
+		cells := []string{name}
+		for _, country := range countries {
+			cells = append(cells, servicesOf(name, country))
+		}
+		want[name] = strings.Join(cells, "|")
+	}
+	delete(want, "sandbox") // no operator's own
+	for page, title := range map[string]string{"README.md": "Which operators?", merchantsPage: "Operators"} {
+		rows, got := tableRows(t, page, title), map[string]string{}
+		for _, row := range rows[1:] {
+			if len(row) == 1+len(countries) {
+				for name := range strings.SplitSeq(strings.ReplaceAll(row[0], "`", ""), ", ") {
+					got[name] = name + "|" + strings.Join(row[1:], "|")
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || !slices.Equal(rows[0][1:], countries) {
+			t.Errorf("%s, countries %v (-want +got):\n%s", page, rows[0][1:], diff)
+		}
+	}
+}
+
+// servicesOf returns what the operators' own platforms offer, as a cell has it: "web, tpe; SMS", or "-".
+func servicesOf(name, country string) string {
+	offers := func(operation, channel string) bool {
+		return slices.ContainsFunc(operator.Platforms(), func(platform string) bool {
+			row, _ := operator.FindCapabilities(platform)
+			return row.DriverName != "gateway" && row.Offers(operator.Service{
+				Operator: name, Country: country, Operation: operation, Channel: channel,
+			})
+		})
+	}
+	var cell []string
+	channels := slices.DeleteFunc(operator.Channels(), func(c string) bool { return !offers(operator.AccountPay, c) })
+	if len(channels) > 0 {
+		cell = append(cell, strings.Join(channels, ", "))
+	}
+	if offers(operator.AccountSMS, "") {
+		cell = append(cell, "SMS")
+	}
+	if len(cell) == 0 {
+		return "-"
+	}
+	return strings.Join(cell, "; ")
 }

@@ -223,7 +223,7 @@ func (s *shop) call(method, path string, body any) (int, []byte, error) {
 // orderEverything orders once for each cell of the page's table. The shop is killed meanwhile, so that a request may
 // fail.
 func (s *shop) orderEverything() {
-	for _, row := range tableRows(s.t, "What the customer saw")[1:] {
+	for _, row := range tableRows(s.t, merchantsPage, "What the customer saw")[1:] {
 		if len(row) != len(shopKinds)+1 {
 			continue // the table of labels
 		}

@@ -9,7 +9,6 @@ import (
 
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/merchant"
 )
 
 type attentionCommands struct {
@@ -59,23 +58,19 @@ func (c *attentionList) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	closed, err := s.closedAt()
+	a, err := s.newAttention()
 	if err != nil {
 		return err
-	}
-	if err := s.readCallbackRing(); err != nil {
-		return err
-	}
-	a := &attention{
-		session: s, closed: closed, deadLetters: map[string]*deadLetters{},
-		parked: map[endpointKey]int{}, accounts: map[accountKey]*accountUse{},
 	}
 	since := c.Since.Time
 	if since.IsZero() {
 		since = s.Now().UTC().Truncate(day).Add(-attentionDays * day)
 	}
-	if err := a.readEntries(merchants, since); err != nil {
-		return err
+	for e, err := range s.openEntries(merchants, since) {
+		if err != nil {
+			return err
+		}
+		a.addEntry(e)
 	}
 	a.addDeadLetters()
 	if err := errors.Join(a.addEndpoints(merchants), c.addOperators(a, merchants), c.addKeys(a)); err != nil {
@@ -95,9 +90,10 @@ type attention struct {
 	*session
 	views       []attentionView
 	closed      map[string]time.Time    // by the subject of the audit record
+	callbacks   *keyring.Ring           // nil without a key
 	deadLetters map[string]*deadLetters // by the merchant's name
 	parked      map[endpointKey]int
-	accounts    map[accountKey]*accountUse
+	accounts    map[accountRef]*accountUse
 }
 
 // add adds a line. command has the arguments of the command that ends it.
@@ -106,39 +102,17 @@ func (a *attention) add(v attentionView, command ...string) {
 	a.views = append(a.views, v)
 }
 
-// readEntries reads the due index, which has all that is unknown or parked, and the days, for what has no timer.
-func (a *attention) readEntries(merchants []*merchant.Profile, since time.Time) error {
-	due := map[ledger.Key]bool{}
-	for e, err := range entriesOf(a.duePages) {
-		if err != nil {
-			return err
-		}
-		if !due[e.Key] {
-			due[e.Key] = true
-			a.addEntry(e)
-		}
+// newAttention reads what people closed, and the ring of callback keys.
+func (s *session) newAttention() (*attention, error) {
+	a := &attention{
+		session: s, deadLetters: map[string]*deadLetters{}, parked: map[endpointKey]int{},
+		accounts: map[accountRef]*accountUse{},
 	}
-	for _, p := range merchants {
-		for e, err := range a.entriesSince(p, since) {
-			if err != nil {
-				return err
-			}
-			if !due[e.Key] {
-				a.addEntry(e)
-			}
-		}
+	var err error
+	if a.closed, err = s.closedAt(); err == nil {
+		a.callbacks, err = ringArgument{ringCallbacks}.parse(s)
 	}
-	return nil
-}
-
-// readCallbackRing reads the callback ring once; a ring without a key stays nil.
-func (s *session) readCallbackRing() error {
-	stored, err := ringArgument{ringCallbacks}.ProvideRing(s)
-	if err != nil || len(stored.private.Value) == 0 {
-		return err
-	}
-	s.callbackRing, err = keyring.Parse(stored.private.Value)
-	return err
+	return a, err
 }
 
 // latestTime returns the later of two times.
@@ -195,16 +169,14 @@ func (c *attentionClose) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	closed, err := s.closedAt()
+	a, err := s.newAttention()
 	if err != nil {
 		return err
 	}
-	if err := s.readCallbackRing(); err != nil {
-		return err
-	}
-	conflicts, dead := openConflicts(e, closed[closeSubject(e)]), openDeadLetters(e, closed[closeSubject(e)])
+	closedAt := a.closed[closeSubject(e)]
+	conflicts, dead := openConflicts(e, closedAt), openDeadLetters(e, closedAt)
 	lost := 0
-	if s.lostCallback(e, closed[closeSubject(e)]) {
+	if a.lostCallback(e, closedAt) {
 		lost = 1
 	}
 	if len(conflicts)+len(dead)+lost == 0 {

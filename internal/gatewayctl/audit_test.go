@@ -45,7 +45,7 @@ func forge(item *AuditItem, change func(*Record)) {
 // rewriteFrom makes the links of a chain valid again from a sequence on, as a forger with the whole table would.
 func rewriteFrom(items []AuditItem, sequence int) {
 	for i := chained(sequence); i < len(items); i++ {
-		forge(&items[i], func(r *Record) { r.Previous = hashOf(items[i-1].Document) })
+		forge(&items[i], func(r *Record) { r.Previous = readAuditItem(items[i-1]).link.hash })
 	}
 }
 

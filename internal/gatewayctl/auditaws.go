@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/dynamoitem"
+	"mobilegateway/shared/localhost"
 )
 
 // auditTable is an AuditLog in the merchant table (decision "audit-chain").
@@ -240,8 +240,5 @@ func optionalEndpoint(address string) *string {
 // isLoopback reports whether the host of an address is this machine.
 func isLoopback(address string) bool {
 	parsed, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	return parsed.Hostname() == "localhost" || net.ParseIP(parsed.Hostname()).IsLoopback()
+	return err == nil && localhost.IsLoopback(parsed.Hostname())
 }

@@ -91,7 +91,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 // lastDocument is the text of the last item of a chain.
 func lastDocument(items []AuditItem) string {
 	last := lastLink(items)
-	i := slices.IndexFunc(items, func(item AuditItem) bool { return hashOf(item.Document) == last.hash })
+	i := slices.IndexFunc(items, func(item AuditItem) bool { return readAuditItem(item).link.hash == last.hash })
 	return items[i].Document
 }
 

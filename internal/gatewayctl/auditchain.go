@@ -39,13 +39,16 @@ const (
 // chainKey is the only key that a sequence has.
 func chainKey(sequence int64) string { return fmt.Sprintf("%s%012d", auditPrefix, sequence) }
 
-// linkTo returns the link to an item, by its key and its text as they are.
+// linkTo returns the link to an item, by its key and its text as they are. Outside the chain it has only the hash.
 func linkTo(item AuditItem) (link chainLink, isChained bool) {
+	sum := sha256.Sum256([]byte(item.Document))
+	link.hash = hex.EncodeToString(sum[:])
 	sequence, err := strconv.ParseInt(strings.TrimPrefix(item.Key, auditPrefix), 10, 64)
 	if err != nil || sequence <= 0 || sequence > maxSequence || item.Key != chainKey(sequence) {
 		return link, false
 	}
-	return chainLink{sequence, hashOf(item.Document)}, true
+	link.sequence = sequence
+	return link, true
 }
 
 // lastLink returns the link to the last item before the first gap of more than maxGap sequences.
@@ -66,11 +69,6 @@ func lastLink(items []AuditItem) (last chainLink) {
 	return last
 }
 
-func hashOf(document string) string {
-	sum := sha256.Sum256([]byte(document))
-	return hex.EncodeToString(sum[:])
-}
-
 // auditEntry is a decoded item.
 type auditEntry struct {
 	Record
@@ -78,6 +76,11 @@ type auditEntry struct {
 	isChained   bool
 	isMalformed bool
 	isNumbered  bool // the key has only digits, as no key of the older form has
+}
+
+// isAmong reports whether one of the copies has the same text.
+func (e auditEntry) isAmong(copies []auditEntry) bool {
+	return slices.ContainsFunc(copies, func(other auditEntry) bool { return other.link.hash == e.link.hash })
 }
 
 // readAuditItem decodes an item. One that is not a record is malformed, and named by its key.
@@ -132,15 +135,15 @@ type auditResult struct {
 type auditComparison struct {
 	auditResult
 	stored map[int64]auditEntry
-	copies map[int64]map[string]auditEntry // by sequence and hash
+	copies map[int64][]auditEntry // by sequence; each text once, in an order that does not change
 }
 
 // verifyAudit finds the faults of the chain. A copy proves the record, and by the chain all records before it: a record
 // without a copy is a fault only behind the last copy.
 func verifyAudit(items []AuditItem, copies []string) auditResult {
-	c := auditComparison{stored: map[int64]auditEntry{}, copies: map[int64]map[string]auditEntry{}}
+	c := auditComparison{stored: map[int64]auditEntry{}, copies: map[int64][]auditEntry{}}
 	c.Faults, c.Copies = []auditFault{}, len(copies)
-	for _, document := range copies {
+	for _, document := range slices.Sorted(slices.Values(copies)) {
 		c.addCopy(document)
 	}
 	older := c.addItems(items)
@@ -171,10 +174,9 @@ func (c *auditComparison) addCopy(document string) {
 		c.add(0, faultForeignCopy, "a line of the log is not a record of the chain", Record{})
 		return
 	}
-	if c.copies[e.Sequence] == nil {
-		c.copies[e.Sequence] = map[string]auditEntry{}
+	if same := c.copies[e.Sequence]; !e.isAmong(same) {
+		c.copies[e.Sequence] = append(same, e)
 	}
-	c.copies[e.Sequence][hashOf(document)] = e
 }
 
 // addItems adds the items of the chain, and returns those of the older form.
@@ -198,7 +200,7 @@ func (c *auditComparison) addItems(items []AuditItem) (older []auditEntry) {
 // lastProved returns the sequence of the last record that equals its copy.
 func (c *auditComparison) lastProved() (last int64) {
 	for sequence, e := range c.stored {
-		if _, hasCopy := c.copies[sequence][e.link.hash]; hasCopy {
+		if e.isAmong(c.copies[sequence]) {
 			last = max(last, sequence)
 		}
 	}
@@ -219,7 +221,7 @@ func (c *auditComparison) compare(sequence int64, isBehindProof bool) {
 	e, isStored := c.stored[sequence]
 	copies := c.copies[sequence]
 	if !isStored {
-		for _, other := range sortedByHash(copies) {
+		for _, other := range copies {
 			c.add(sequence, faultMissing, "only the log has it", other.Record)
 		}
 		return
@@ -234,31 +236,17 @@ func (c *auditComparison) compare(sequence int64, isBehindProof bool) {
 	case sequence == 1 && e.Previous != "":
 		c.add(sequence, faultChanged, "the first record of a chain has no previous one", e.Record)
 	}
-	if _, hasCopy := copies[e.link.hash]; !hasCopy && len(copies) == 0 {
+	if len(copies) == 0 {
 		c.WithoutCopy++
 		if isBehindProof {
 			c.add(sequence, faultNoCopy, "a command ended before the copy, or another program wrote it", e.Record)
 		}
 	}
-	for _, other := range sortedByHash(copies) {
-		if other.hash != e.link.hash {
+	for _, other := range copies {
+		if other.link.hash != e.link.hash {
 			c.add(sequence, faultChanged, "the log has: "+describeRecord(other.Record), e.Record)
 		}
 	}
-}
-
-// copyOf is a copy with its hash.
-type copyOf struct {
-	Record
-	hash string
-}
-
-// sortedByHash returns copies in an order that does not change.
-func sortedByHash(copies map[string]auditEntry) (sorted []copyOf) {
-	for _, hash := range slices.Sorted(maps.Keys(copies)) {
-		sorted = append(sorted, copyOf{copies[hash].Record, hash})
-	}
-	return sorted
 }
 
 // describeRecord is a record in one line.

@@ -13,6 +13,7 @@ import (
 
 	"mobilegateway/internal/dynamotest"
 	"mobilegateway/internal/local/awscalls"
+	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
@@ -46,7 +47,7 @@ func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Reco
 	record := awscalls.New(map[string]string{"LOCAL": "gatewayctl"}, map[string]string{
 		"ledger": "LedgerTable", "merchants": "MerchantTable", "limits": "LimitTable",
 	}, "LOCAL", func() {})
-	database := httptest.NewServer(record.ProxyDynamoDB(engine))
+	database := httptest.NewServer(record.WrapDynamoDB(dynamo.NewProxy(engine)))
 	t.Cleanup(database.Close)
 	server := httptest.NewServer(record.WrapSecretsManager(vault))
 	t.Cleanup(server.Close)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 )
 
 type deliveriesCommands struct {
@@ -123,11 +124,7 @@ type deliveryHistory struct {
 
 // Run shows the notifications of one transaction, each attempt and each replay.
 func (c *deliveriesShow) Run(s *session) error {
-	e, err := s.findEntry(c.ID, ledger.Payment, ledger.SMS, ledger.Charge)
-	if err != nil {
-		return err
-	}
-	p, err := s.findMerchant(e.MerchantID)
+	e, p, err := s.findNotified(c.ID)
 	if err != nil {
 		return err
 	}
@@ -140,6 +137,16 @@ func (c *deliveriesShow) Run(s *session) error {
 	sortEvents(events)
 	return s.show(h, slices.Concat(
 		table{{"to", cmp.Or(to.String(), "no URL")}, {}}, listRows(h.Notifications), table{{}}, eventRows(events)))
+}
+
+// findNotified returns the entry with an id, and its merchant.
+func (s *session) findNotified(id string) (*ledger.Entry, *merchant.Profile, error) {
+	e, err := s.findEntry(id, ledger.Payment, ledger.SMS, ledger.Charge)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := s.findMerchant(e.MerchantID)
+	return e, p, err
 }
 
 // attemptViews lists an entry's attempts in the order of time, with those before a replay.

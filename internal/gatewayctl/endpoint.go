@@ -178,8 +178,7 @@ func (c *endpointShow) Run(s *session, p *merchant.Profile) error {
 	if err != nil {
 		return err
 	}
-	healths := selected.healths
-	return s.showView(endpointViewOf(p, healths[0]))
+	return s.showView(endpointViewOf(p, selected.healths[0]))
 }
 
 // neverSeenError refuses an address that no transaction of the merchant has: it is probably misspelt.
@@ -246,14 +245,11 @@ func (c *endpointEnable) Run(s *session, p *merchant.Profile) error {
 	}
 	result := enableResult{Endpoints: []endpointView{}}
 	err = s.execute("enable an endpoint", c.subject(p, selected), func() (string, error) {
-		for _, at := range selected.healths {
-			if at.Enabled() {
-				continue
-			}
-			if at, err = saveDisabled(s, at.AfterEnable(s.Now())); err != nil {
-				return fmt.Sprint("enabled: ", len(result.Endpoints)), err
-			}
-			result.Endpoints = append(result.Endpoints, endpointViewOf(p, at))
+		result.Endpoints, err = selected.change(s, p, func(at webhook.Health) (webhook.Health, bool) {
+			return at.AfterEnable(s.Now()), !at.Enabled()
+		})
+		if err != nil {
+			return fmt.Sprint("enabled: ", len(result.Endpoints)), err
 		}
 		result.Queued, err = queueParked(s, p, selected.urls, selected.seen)
 		return fmt.Sprintf("enabled: %d, %s queued", len(result.Endpoints), plural(result.Queued, "notification")), err
@@ -276,17 +272,10 @@ func (c *endpointDisable) Run(s *session, p *merchant.Profile) error {
 	}
 	disabled := []endpointView{}
 	err = s.execute("disable an endpoint", c.subject(p, selected), func() (string, error) {
-		for _, at := range selected.healths {
-			changed, isChange := at.AfterDisable(webhook.Result{Reason: webhook.ReasonManual}, s.Now())
-			if !isChange {
-				continue
-			}
-			if changed, err = saveDisabled(s, changed); err != nil {
-				return fmt.Sprint("disabled: ", len(disabled)), err
-			}
-			disabled = append(disabled, endpointViewOf(p, changed))
-		}
-		return fmt.Sprint("disabled: ", len(disabled)), nil
+		disabled, err = selected.change(s, p, func(at webhook.Health) (webhook.Health, bool) {
+			return at.AfterDisable(webhook.Result{Reason: webhook.ReasonManual}, s.Now())
+		})
+		return fmt.Sprint("disabled: ", len(disabled)), err
 	})
 	return errors.Join(err, showList(s, disabled))
 }
@@ -311,13 +300,26 @@ func (c endpointSelection) selectURLs(p *merchant.Profile, seen seenURLs) ([]str
 	return urls, nil
 }
 
-// saveDisabled stores whether a URL is disabled.
-func saveDisabled(s *session, at webhook.Health) (webhook.Health, error) {
-	saved, err := s.stores.EndpointHealth.SaveDisabled(s, at)
-	if err == nil && !saved {
-		err = errors.New("the endpoint was changed meanwhile: run the command again")
+// change stores whether the selected URLs are disabled, for those that next changes, and returns what it stored.
+func (e selectedEndpoints) change(
+	s *session, p *merchant.Profile, next func(webhook.Health) (changed webhook.Health, isChange bool),
+) ([]endpointView, error) {
+	stored := []endpointView{}
+	for _, at := range e.healths {
+		changed, isChange := next(at)
+		if !isChange {
+			continue
+		}
+		saved, err := s.stores.EndpointHealth.SaveDisabled(s, changed)
+		if err == nil && !saved {
+			err = errors.New("the endpoint was changed meanwhile: run the command again")
+		}
+		if err != nil {
+			return stored, err
+		}
+		stored = append(stored, endpointViewOf(p, changed))
 	}
-	return at, err
+	return stored, nil
 }
 
 // queueParked queues the notifications that are parked at the URLs, until nothing is parked there: a running sweep may

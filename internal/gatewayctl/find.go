@@ -178,7 +178,7 @@ func (f *finder) searchDays(since time.Time) error {
 	return nil
 }
 
-// readProgress is the number of transactions between two lines of progress.
+// readProgress is the number of transactions between two lines of progress, also where all that is due is read.
 const readProgress = 10000
 
 // entriesSince reads the entries that a merchant created from a time on, with progress.

@@ -23,7 +23,6 @@ import (
 	"github.com/posener/complete"
 
 	"mobilegateway/shared/dailyamount"
-	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
@@ -108,7 +107,7 @@ type commandLine struct {
 	WebhookSecret webhookSecretCommands `cmd:"" help:"Secrets that sign a merchant's notifications."`
 	Webhook       webhookCommands       `cmd:"" help:"A merchant's address for notifications."`
 	Keys          keysCommands          `cmd:"" help:"Rings of signing keys."`
-	Operator      operatorCommands      `cmd:"" help:"Operators' credentials."`
+	Operator      operatorCommands      `cmd:"" help:"Operators' credentials and routes."`
 	Payment       struct {
 		Show paymentShow `cmd:"" help:"Show a payment's history."`
 	} `cmd:"" help:"Mobile money payments."`
@@ -215,8 +214,10 @@ func NewTool() (*Tool, error) {
 		kong.Vars{
 			"charge_notif_help": "Send charges whose outcome became known after a 504 to notif_url.",
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
-			"sms_notify_enum":   "registered,any",
-			"sms_notify_help":   "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
+			"route_channel_help": "Only this channel of pay. Without it the route is for the platform's channels " +
+				"that have no route of their own.",
+			"sms_notify_enum": "registered,any",
+			"sms_notify_help": "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
 			"requests_per_second_help": fmt.Sprintf("Requests per second that the merchant may send; 0 for no limit. "+
 				"A new merchant gets %d, and %d at once.", merchant.DefaultRequestsPerSecond, merchant.DefaultBurst),
 			"resolve_as": "lookup,successful,failed,cancelled,applied,not-applied",
@@ -274,9 +275,8 @@ type session struct {
 	context.Context
 	System
 	*commandLine
-	stores       *Stores       // set by openStores; readOnly in a dry run
-	callbackRing *keyring.Ring // set by readCallbackRing
-	plan         string        // the detail of the first audit record: what must be known if the change is interrupted
+	stores *Stores // set by openStores; readOnly in a dry run
+	plan   string  // the detail of the first audit record: what must be known if the change is interrupted
 }
 
 // openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is

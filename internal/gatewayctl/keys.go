@@ -53,6 +53,15 @@ func (c ringArgument) ProvideRing(s *session) (ring storedRing, err error) {
 	return ring, err
 }
 
+// parse reads the ring and parses it; nil if it has no key.
+func (c ringArgument) parse(s *session) (*keyring.Ring, error) {
+	stored, err := c.ProvideRing(s)
+	if err != nil || len(stored.private.Value) == 0 {
+		return nil, err
+	}
+	return keyring.Parse(stored.private.Value)
+}
+
 // pair returns the stored values. Public is nil for a ring without a public one.
 func (r storedRing) pair() keyring.Pair {
 	return keyring.Pair{Private: r.private.Value, Public: r.public.Value}

@@ -6,35 +6,48 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/resource"
 	"mobilegateway/shared/secret"
 )
 
-// newAccount returns an account of an operator with each of its fields, by their paths.
-func newAccount(t *testing.T, operatorName, baseURL, token string) map[string]string {
+// newAccount returns an account of a platform with each field that an operation needs, by their paths.
+func newAccount(t *testing.T, platform, baseURL, token string) map[string]string {
 	t.Helper()
-	schema, err := findAccountSchema(operatorName)
+	schema, err := findAccountSchema(platform)
 	if err != nil {
 		t.Fatal(err)
 	}
 	account := map[string]string{}
 	for _, field := range schema.fields {
+		values := slices.DeleteFunc(sampleValues(), func(value string) bool { return field.Check(value) != nil })
+		if len(values) == 0 {
+			t.Fatalf("no sample value for %s of %s", field.Path, platform)
+		}
 		group, each := strings.CutSuffix(field.Path, countrySuffix)
 		if !each {
-			account[field.Path] = "v"
+			account[field.Path] = values[0]
 			continue
 		}
-		for _, code := range schema.row.Countries {
-			account[group+"."+code] = "tel:+2250000"
+		for _, code := range schema.row.Countries() {
+			account[group+"."+code] = values[0]
 		}
 	}
-	account["base_url"], account["access_token"] = baseURL, token
+	if account["path_word"] != "" {
+		account["header_prefix"], account["path_word"] = "X-Operator", strings.TrimPrefix(resource.EndUserID, "acr:")
+	}
+	account["base_url"] = baseURL
+	if account["access_token"] != "" {
+		account["access_token"] = token
+	}
 	return account
 }
 
@@ -69,43 +82,38 @@ func newStatusServer(t *testing.T) *statusServer {
 	return l
 }
 
-// The tool looks up statuses in the protocol of each operator's own driver, as the functions do. The guide to a new
+// The tool looks up statuses in the protocol of each platform's own driver, as the functions do. The guide to a new
 // operator runs this test with a driver of its own.
 func TestOperatorCheckUsesEachProtocol(t *testing.T) {
-	for _, name := range operator.Names() {
+	for _, name := range operator.Platforms() {
 		t.Run(name, func(t *testing.T) {
-			platform, d := newStatusServer(t), newTestTool(t)
-			shop := d.onboardShop()
-			credentials := credentialsOf(t, name, "a1", newAccount(t, name, platform.URL, "t"))
-			own, offered := drivers.NewDirectory(secret.Static(credentials), nil, d.nowFunc()).StatusLookup(name)
-			if !offered {
-				t.Skip("it offers no status lookup")
+			schema, err := findAccountSchema(name)
+			if err != nil || !schema.row.HasStatusLookup {
+				t.Skip("it has no driver yet, or no status lookup")
 			}
-			row, _ := operator.FindCapabilities(name)
-			want := func(order, country string) string {
-				own.LookUpPayment(t.Context(), operator.StatusCall{
-					Call:    operator.Call{Operator: name, AccountID: "a1", UpstreamKey: order, Country: country},
-					Channel: row.Channels[0], Lang: "en",
-				})
-				return platform.lastRequest
-			}
-			d.input = credentials
-			d.apply("operator set -")
-			expected := want(checkOrderID, row.Countries[0])
-			platform.lastRequest = ""
-			d.run("operator check " + name)
-			if platform.lastRequest != expected {
-				t.Errorf("operator check sent %q, want %q", platform.lastRequest, expected)
-			}
-			lost := d.addUnknownPayment(shop)
-			e := d.mustReadEntry(lost)
-			e.Operator, e.Channel, e.Country = name, row.Channels[0], row.Countries[0]
+			server, d := newStatusServer(t), newTestTool(t)
+			e := d.mustReadEntry(d.addUnknownPayment(d.onboardShop()))
+			row := schema.row
+			e.Operator, e.Channel, e.Country = row.Reach[0].Operator, row.Channels[0], row.Countries()[0]
+			e.Account, e.Material, e.AmountAsSent = name+"/a1", "key1", "1"
 			d.ledger.Overwrite(e)
-			expected = want(e.UpstreamKey, e.Country)
-			platform.lastRequest = ""
-			d.run("unknown resolve pay " + e.ID)
-			if platform.lastRequest == "" || platform.lastRequest != expected {
-				t.Errorf("unknown resolve sent %q, want %q", platform.lastRequest, expected)
+			d.input = credentialsOf(t, name, "a1", newAccount(t, name, server.URL, "t"))
+			d.apply("operator set -")
+			own, _ := drivers.NewDirectory(secret.Static(d.input), nil, d.nowFunc()).StatusLookup(e)
+			probe := e.Clone()
+			probe.ID, probe.Material = checkOrderID, checkOrderID
+			probe.UpstreamKey, _ = operator.NewPaymentKey(row.KeyForm, checkOrderID, strings.NewReader(checkOrderID))
+			for line, entry := range map[string]*ledger.Entry{
+				"operator check " + name: probe, "unknown resolve pay " + e.ID: e,
+			} {
+				call := operator.StatusCall{Call: operator.NewCall(entry), Channel: e.Channel, Lang: "en", Amount: "1"}
+				own.LookUpPayment(t.Context(), call)
+				expected := server.lastRequest
+				server.lastRequest = ""
+				d.run(line)
+				if expected == "" || server.lastRequest != expected {
+					t.Errorf("%s sent %q, want %q", line, server.lastRequest, expected)
+				}
 			}
 		})
 	}
@@ -247,8 +255,7 @@ func TestOperatorSetMergesFields(t *testing.T) {
 	maps.Copy(account, map[string]string{
 		"access_token": "t2", "user_sms.sender.SN": "tel:+2211", "user_sms.sender_name": "Payments",
 	})
-	operators, _ := parseOperatorCredentials(d.vault.values["operators"])
-	checkEqual(t, "the account", readAccount(operators["sandbox"].Accounts["a1"]), account)
+	checkEqual(t, "the account", credentials.ReadFields(d.storedAccount("sandbox", "a1")), account)
 	d.expectOutput("audit", "sandbox a1: access_token, user_sms.sender.SN, user_sms.sender_name")
 }
 
@@ -261,9 +268,8 @@ func TestRotateToken(t *testing.T) {
 	d.expectExit("operator rotate-token other", ExitFailed, "no account")
 	d.expectOutput("operator rotate-token Sandbox", "access_token", "(secret, changed)")
 	d.apply("operator rotate-token sandbox")
-	operators, _ := parseOperatorCredentials(d.vault.values["operators"])
 	account := newAccount(t, "sandbox", "http://127.0.0.1:1", "hunter2")
-	checkEqual(t, "the account", readAccount(operators["sandbox"].Accounts["a1"]), account)
+	checkEqual(t, "the account", credentials.ReadFields(d.storedAccount("sandbox", "a1")), account)
 	d.expectBoth("operator rotate-token sandbox", ExitFailed, "nothing changes")
 	for input, want := range map[string]string{"": "empty", "Bearer hunter2": "has a space", `{"a":1}`: "JSON"} {
 		d.input = input
@@ -380,16 +386,4 @@ func TestMayCallOperator(t *testing.T) {
 		}
 		checkEqual(t, name, mayCallOperator(&c.entry), c.want)
 	}
-}
-
-// Without a merchant that may use the operator, a mistake of the first set can be corrected in place.
-func TestFirstCredentialsCanBeCorrected(t *testing.T) {
-	d := newTestTool(t)
-	d.useSandboxOperator()
-	d.input = `{"sandbox":{"accounts":{"a1":{"base_url":"https://op.example"}}}}`
-	d.apply("operator set -")
-	d.input = credentialsOf(t, "orange", "a1", newAccount(t, "orange", "https://op.example", "t"))
-	d.apply("operator set - --replace")
-	checkEqual(t, "accounts", query[[]accountView](d, "operator list"),
-		[]accountView{{"orange", "a1", true, "https://op.example"}})
 }

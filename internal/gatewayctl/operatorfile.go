@@ -14,28 +14,28 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// givenOperator is one operator in a file of credentials. Its accounts, by id, have only the fields that the file
+// givenOperator is one platform in a file of credentials. Its accounts, by id, have only the fields that the file
 // names, by their paths.
 type givenOperator struct {
 	current  string
 	accounts map[string]map[string]string
 }
 
-// givenCredentials is a file of credentials, by the operator's name in lower case.
+// givenCredentials is a file of credentials, by the platform's name in lower case.
 type givenCredentials map[string]givenOperator
 
-// accountSchema are the fields of an operator's accounts.
+// accountSchema are the fields of a platform's accounts.
 type accountSchema struct {
 	row    operator.Capabilities
 	fields []operator.AccountField
 }
 
-// findAccountSchema returns the fields that the operator's own driver declares.
-func findAccountSchema(operatorName string) (accountSchema, error) {
-	row, known := operator.FindCapabilities(operatorName)
-	fields, served := drivers.NewDirectory(nil, nil, nil).AccountFields(operatorName)
+// findAccountSchema returns the fields that the platform's own driver declares.
+func findAccountSchema(platform string) (accountSchema, error) {
+	row, known := operator.FindCapabilities(platform)
+	fields, served := drivers.NewDirectory(nil, nil, nil).AccountFields(platform)
 	if !known || !served {
-		return accountSchema{}, unknownOperatorError(operatorName)
+		return accountSchema{}, unknownPlatformError(platform)
 	}
 	return accountSchema{row, fields}, nil
 }
@@ -51,7 +51,7 @@ func (a accountSchema) find(path string) (operator.AccountField, bool) {
 		}
 		group, each := strings.CutSuffix(field.Path, countrySuffix)
 		country, inGroup := strings.CutPrefix(path, group+".")
-		if each && inGroup && slices.Contains(a.row.Countries, country) {
+		if each && inGroup && slices.Contains(a.row.Countries(), country) {
 			return field, true
 		}
 	}
@@ -67,28 +67,27 @@ func (a accountSchema) isGroup(path string) bool {
 
 // paths lists the fields for an error.
 func (a accountSchema) paths() string {
-	countries := "." + strings.Join(a.row.Countries, "|")
+	countries := "." + strings.Join(a.row.Countries(), "|")
 	return joinComma(mapAll(a.fields, func(field operator.AccountField) string {
 		return strings.Replace(field.Path, countrySuffix, countries, 1)
 	}))
 }
 
 // unusable lists the fields without which an operation cannot be made, each with its fault. A field for each country
-// needs one value at least, or with everyCountry one for each.
-func (a accountSchema) unusable(account map[string]string, operation string, everyCountry bool) []string {
+// needs one value at least, and one for each of the countries.
+func (a accountSchema) unusable(account map[string]string, operation string, countries ...string) []string {
 	var faults []string
 	for _, field := range a.fields {
 		if !slices.Contains(field.NeededBy, operation) {
 			continue
 		}
 		group, each := strings.CutSuffix(field.Path, countrySuffix)
-		lacking := slices.DeleteFunc(slices.Clone(a.row.Countries), func(code string) bool {
-			return account[group+"."+code] != ""
-		})
+		hasValue := func(code string) bool { return account[group+"."+code] != "" }
+		lacking := slices.DeleteFunc(slices.Clone(countries), hasValue)
 		switch {
-		case !each && account[field.Path] == "" || each && len(lacking) == len(a.row.Countries):
+		case !each && account[field.Path] == "" || each && !slices.ContainsFunc(a.row.Countries(), hasValue):
 			faults = append(faults, group+" is missing")
-		case each && everyCountry && len(lacking) > 0:
+		case each && len(lacking) > 0:
 			faults = append(faults, group+" is missing for "+joinComma(lacking))
 		}
 	}
@@ -100,28 +99,12 @@ func (a accountSchema) unusable(account map[string]string, operation string, eve
 		if err := field.Check(account[path]); err != nil {
 			faults = append(faults, path+" "+err.Error())
 		}
-	}
-	return faults
-}
-
-// readAccount reads a stored account by its paths. It skips values that are not texts: their fields are missing.
-func readAccount(stored json.RawMessage) map[string]string {
-	var object map[string]any
-	_ = json.Unmarshal(stored, &object) // an account of another form has no fields
-	account := map[string]string{}
-	var walk func(prefix string, object map[string]any)
-	walk = func(prefix string, object map[string]any) {
-		for key, value := range object {
-			switch value := value.(type) {
-			case string:
-				account[prefix+key] = value
-			case map[string]any:
-				walk(prefix+key+".", value)
-			}
+		isForOther := func(country string) bool { return field.IsForOther(account[path], country) }
+		if other := slices.IndexFunc(countries, isForOther); other >= 0 {
+			faults = append(faults, path+" is for another country than "+countries[other])
 		}
 	}
-	walk("", object)
-	return account
+	return faults
 }
 
 // credentialsFile reads a file of credentials strictly, and collects its faults by the path in the file.
@@ -133,7 +116,7 @@ func (f *credentialsFile) fault(path, format string, values ...any) {
 	f.faults = append(f.faults, fmt.Errorf("%s: "+format, append([]any{replaceControlCharacters(path)}, values...)...))
 }
 
-// parseCredentialsFile reads the form {"<operator>":{"current":"<account>","accounts":{"<account>":{...}}}}. Every part
+// parseCredentialsFile reads the form {"<platform>":{"current":"<account>","accounts":{"<account>":{...}}}}. Every part
 // is optional, and nothing else is accepted. An error names each fault, and quotes no value.
 func parseCredentialsFile(text []byte) (givenCredentials, error) {
 	if _, err := strictjson.Parse(text); err != nil {
@@ -151,10 +134,12 @@ func parseCredentialsFile(text []byte) (givenCredentials, error) {
 		name := strings.ToLower(key)
 		schema, err := findAccountSchema(name)
 		switch _, twice := given[name]; {
+		case name == routesKey:
+			file.fault(key, "use operator route set")
 		case err != nil:
 			file.faults = append(file.faults, err)
 		case twice:
-			file.fault(key, "the file names this operator twice")
+			file.fault(key, "the file names this platform twice")
 		default:
 			given[name] = file.readOperator(schema, key, root[key])
 		}
@@ -192,7 +177,7 @@ func (f *credentialsFile) readOperator(schema accountSchema, path string, value 
 				f.readFields(schema, at+"."+id, "", accounts[id], given.accounts[id])
 			}
 		default:
-			f.fault(at, "unknown field; an operator has current and accounts")
+			f.fault(at, "unknown field; a platform has current and accounts")
 		}
 	}
 	return given

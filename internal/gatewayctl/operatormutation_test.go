@@ -13,6 +13,7 @@ import (
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/operator/operatortest"
 	"mobilegateway/shared/secret"
@@ -92,15 +93,11 @@ func newCredentialsWorld(t *testing.T) *credentialsWorld {
 
 // accountFields reads all stored accounts: each field by its operator, account and path, and the current accounts.
 func (w *credentialsWorld) accountFields() map[string]string {
-	operators, err := parseOperatorCredentials(w.vault.values["operators"])
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	fields := map[string]string{}
-	for name, platform := range operators {
+	for name, platform := range w.stored().operators {
 		fields[name+"  current"] = platform.Current
 		for id, account := range platform.Accounts {
-			for path, value := range readAccount(account) {
+			for path, value := range credentials.ReadFields(account) {
 				fields[name+" "+id+" "+path] = value
 			}
 		}
@@ -150,13 +147,16 @@ func (w *credentialsWorld) setMutated(t *testing.T, mutated map[string]any) bool
 // checkNeverBlamed makes a correct charge, payment and SMS: they succeed, or the fault is the gateway's own.
 func (w *credentialsWorld) checkNeverBlamed(t *testing.T) (succeeded int) {
 	driver, _, _ := drivers.NewDirectory(secret.Static(w.vault.values["operators"]), nil, w.nowFunc()).Driver("sandbox")
-	id, err := driver.CurrentAccountID(t.Context(), "sandbox")
+	id, err := driver.FindAccount(t.Context(), "sandbox", "")
 	if err != nil && fault.FromError(err).Kind != fault.IntegrationRejected {
 		t.Error(err)
 	}
 	w.calls++
 	charge, sms := operatortest.SampleCharge("sandbox", id), operatortest.SampleSMS("sandbox", id)
 	payment := operatortest.SamplePay("sandbox", id, "web")
+	for _, call := range []*operator.Call{&charge.Call, &sms.Call, &payment.Call} {
+		call.Platform = "sandbox"
+	}
 	for _, key := range []*string{&charge.UpstreamKey, &charge.ReferenceCode, &sms.UpstreamKey, &payment.UpstreamKey} {
 		*key += strconv.Itoa(w.calls)
 	}
@@ -219,4 +219,16 @@ func TestMutatedCredentials(t *testing.T) {
 	if mutations < 100 || accepted < 10 || accepted > mutations/2 {
 		t.Errorf("%d files, %d of them accepted", mutations, accepted)
 	}
+}
+
+// Without a merchant that may use the operator, a mistake of the first set can be corrected in place.
+func TestFirstCredentialsCanBeCorrected(t *testing.T) {
+	d := newTestTool(t)
+	d.useSandboxOperator()
+	d.input = `{"sandbox":{"accounts":{"a1":{"base_url":"https://op.example"}}}}`
+	d.apply("operator set -")
+	d.input = credentialsOf(t, "orange", "a1", newAccount(t, "orange", "https://op.example", "t"))
+	d.apply("operator set - --replace")
+	checkEqual(t, "accounts", query[[]accountView](d, "operator list"),
+		[]accountView{{"orange", "a1", true, "https://op.example"}})
 }

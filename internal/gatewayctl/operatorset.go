@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
 )
@@ -71,13 +72,15 @@ func (c *operatorSet) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.changeCredentials(actionSetCredentials, stored, func() (credentialsByOperator, []credentialChange, error) {
-		return stored.operators.merge(given, c.Replace)
-	})
+	next, changes, err := stored.operators.merge(given, c.Replace)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	return s.changeCredentials(actionSetCredentials, stored, next, changes)
 }
 
 type operatorRotateToken struct {
-	Operator string `arg:"" help:"The operator's name."`
+	Operator string `arg:"" name:"platform" help:"The platform's name, as operator list shows it."`
 	File     string `arg:"" optional:"" default:"-" predictor:"file" help:"File with only the token; - for the input."`
 	Account  string `placeholder:"ID" help:"The account; the current one if none is given."`
 }
@@ -89,7 +92,7 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	platform, found := stored.operators[name]
 	id := cmp.Or(c.Account, platform.Current)
 	if _, exists := platform.Accounts[id]; !found || !exists {
-		return fmt.Errorf("operator %q has no account %q: gatewayctl operator list shows all", name, id)
+		return fmt.Errorf("platform %q has no account %q: gatewayctl operator list shows all", name, id)
 	}
 	schema, err := findAccountSchema(name)
 	if err != nil {
@@ -103,22 +106,18 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	if err != nil {
 		return err
 	}
-	var renewed credentialsByOperator
 	given := givenCredentials{name: {accounts: map[string]map[string]string{id: {"access_token": token}}}}
-	err = s.changeCredentials("rotate an operator's token", stored,
-		func() (credentialsByOperator, []credentialChange, error) {
-			next, changes, err := stored.operators.merge(given, false)
-			renewed = next
-			if errors.Is(err, errIncomplete) {
-				fmt.Fprintf(s.Stderr, "Warning: %v. Add the fields with operator set.\n", err)
-				err = nil
-			}
-			return next, changes, err
-		})
-	if err != nil || s.Yes {
+	next, changes, err := stored.operators.merge(given, false)
+	if errors.Is(err, errIncomplete) {
+		fmt.Fprintf(s.Stderr, "Warning: %v. Add the fields with operator set.\n", err)
+	} else if err != nil {
+		return usageError("%w", err)
+	}
+	if err := s.changeCredentials("rotate an operator's token", stored, next, changes); err != nil || s.Yes {
 		return err
 	}
-	return tryToken(s, schema.row, accountView{Operator: name, Account: id}, renewed)
+	stored.operators = next
+	return tryToken(s, schema.row, accountView{Operator: name, Account: id}, stored)
 }
 
 // readToken reads the file, which has only the token.
@@ -139,8 +138,8 @@ func (c *operatorRotateToken) readToken(s *session, field operator.AccountField)
 
 // tryToken looks up a status with an account that is not stored yet, and reports whether its operator accepts the
 // token. It never fails for it: an operator may accept a new token only when the old one ends.
-func tryToken(s *session, row operator.Capabilities, account accountView, next credentialsByOperator) error {
-	value, err := json.Marshal(next)
+func tryToken(s *session, row operator.Capabilities, account accountView, next storedCredentials) error {
+	value, err := next.encode()
 	if err != nil {
 		return err
 	}
@@ -172,8 +171,8 @@ type credentialChange struct {
 func newCredentialChange(schema accountSchema, id, path, from, to string) credentialChange {
 	field, _ := schema.find(path)
 	change := credentialChange{
-		Operator: schema.row.Operator, Account: id, Field: path, From: from, To: to,
-		unchanged: from == to, identity: field.Identity && from != "" && from != to,
+		Operator: schema.row.Platform, Account: id, Field: path, From: from, To: to,
+		unchanged: from == to, identity: from != "" && from != to && (field.Identity || field.MovesCountry(from, to)),
 	}
 	if !field.Secret {
 		return change
@@ -188,26 +187,19 @@ func newCredentialChange(schema accountSchema, id, path, from, to string) creden
 	return change
 }
 
-// changeCredentials stores the credentials that merge returns, and shows their differences from the stored ones.
+// changeCredentials stores the next credentials, and shows their differences from the stored ones.
 func (s *session) changeCredentials(
-	action string, stored storedCredentials, merge func() (credentialsByOperator, []credentialChange, error),
+	action string, stored storedCredentials, next credentialsByOperator, changes []credentialChange,
 ) error {
-	next, changes, err := merge()
-	if err != nil {
-		return usageError("%w", err)
-	}
 	effective := slices.DeleteFunc(slices.Clone(changes), func(c credentialChange) bool { return c.unchanged })
 	if len(effective) == 0 {
 		return errors.New("nothing changes: the stored credentials have each value of the input already")
 	}
-	if err := s.checkNotInUse(stored.operators, effective); err != nil {
+	if err := s.checkNotInUse(stored, effective); err != nil {
 		return err
 	}
-	value, err := json.Marshal(next)
+	value, err := storedCredentials{operators: next, routes: stored.routes}.encode()
 	if err != nil {
-		return err
-	}
-	if err := checkCredentialsSize(value); err != nil {
 		return err
 	}
 	return s.executeAndShow(action, "operators", func() (string, error) {
@@ -235,7 +227,7 @@ func summarizeChanges(changes []credentialChange) string {
 // errIncomplete marks an account without all fields that its operations need.
 var errIncomplete = errors.New("incomplete")
 
-// merge returns the credentials with the given fields, and each difference. The error is errIncomplete if an operator
+// merge returns the credentials with the given fields, and each difference. The error is errIncomplete if a platform
 // that the file names has a current account, or an account that the file names, without all its fields.
 func (o credentialsByOperator) merge(
 	given givenCredentials, replace bool,
@@ -263,18 +255,22 @@ func (o credentialsByOperator) merge(
 	return next, changes, errors.Join(faults...)
 }
 
-// merge is credentialsByOperator.merge for one operator.
+// merge is credentialsByOperator.merge for one platform.
 func (p operatorCredentials) merge(
 	schema accountSchema, given givenOperator, replace bool,
 ) (next operatorCredentials, changes []credentialChange, err error) {
-	name := schema.row.Operator
+	name := schema.row.Platform
 	next = operatorCredentials{cmp.Or(given.current, p.Current), map[string]json.RawMessage{}}
 	maps.Copy(next.Accounts, p.Accounts)
 	if next.Current != p.Current {
 		changes = append(changes, credentialChange{Operator: name, Field: "current", From: p.Current, To: next.Current})
 	}
 	for _, id := range slices.Sorted(maps.Keys(given.accounts)) {
-		before, fields := readAccount(p.Accounts[id]), given.accounts[id]
+		if _, exists := p.Accounts[id]; !exists && strings.Contains(id, "/") {
+			return next, nil, fmt.Errorf("%s.accounts: the id %q of a new account has a slash: "+
+				"choose another id, because platform/account names an account", name, id)
+		}
+		before, fields := credentials.ReadFields(p.Accounts[id]), given.accounts[id]
 		next.Accounts[id], err = mergeAccount(p.Accounts[id], fields)
 		if err != nil {
 			return next, nil, err
@@ -321,16 +317,16 @@ func mergeAccount(stored json.RawMessage, fields map[string]string) (json.RawMes
 
 // checkComplete names the fields that the accounts and the current one lack. A current account must exist.
 func (p operatorCredentials) checkComplete(schema accountSchema, ids []string) error {
-	name := schema.row.Operator
+	name := schema.row.Platform
 	if _, exists := p.Accounts[p.Current]; !exists {
 		return fmt.Errorf("%s.current: there is no account %q: name one of the accounts", name, p.Current)
 	}
 	var faults []error
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(append(ids, p.Current)))) {
-		account := readAccount(p.Accounts[id])
+		account := credentials.ReadFields(p.Accounts[id])
 		var lacking []string
 		for _, operation := range schema.row.AccountOperations() {
-			for _, text := range schema.unusable(account, operation, false) {
+			for _, text := range schema.unusable(account, operation) {
 				if !slices.Contains(lacking, text) {
 					lacking = append(lacking, text)
 				}

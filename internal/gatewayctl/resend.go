@@ -13,6 +13,7 @@ import (
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/webhook"
 )
 
 const (
@@ -118,40 +119,30 @@ func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profil
 // planOneOrRange is plan for one transaction, or without an id for a merchant's statuses of a time range.
 func (c resend) planOneOrRange(s *session, id, nameOrID string, r timeRange) (plan resendPlan, err error) {
 	if id != "" {
-		plan, err = c.planOne(s, id)
-	} else {
-		plan, err = c.planRange(s, nameOrID, r)
+		e, p, err := s.findNotified(id)
+		if err != nil {
+			return plan, err
+		}
+		plan, err = c.plan(func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, p)
+		return plan, cmp.Or(err, c.checkNotEmpty(plan))
 	}
-	if err == nil && len(plan.items)+len(plan.failed) == 0 {
-		err = c.errEmpty
-	}
-	return plan, err
-}
-
-// planOne is plan for one transaction.
-func (c resend) planOne(s *session, id string) (resendPlan, error) {
-	e, err := s.findEntry(id, ledger.Payment, ledger.SMS, ledger.Charge)
-	if err != nil {
-		return resendPlan{}, err
-	}
-	p, err := s.findMerchant(e.MerchantID)
-	if err != nil {
-		return resendPlan{}, err
-	}
-	return c.plan(func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, p)
-}
-
-// planRange is plan for a merchant's statuses of a time range.
-func (c resend) planRange(s *session, nameOrID string, r timeRange) (resendPlan, error) {
 	from, to, err := r.bounds()
 	if err != nil {
-		return resendPlan{}, err
+		return plan, err
 	}
 	p, err := s.findMerchant(nameOrID)
 	if err != nil {
-		return resendPlan{}, err
+		return plan, err
 	}
-	return c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
+	plan, err = c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
+	return plan, cmp.Or(err, c.checkNotEmpty(plan))
+}
+
+func (c resend) checkNotEmpty(plan resendPlan) error {
+	if len(plan.items)+len(plan.failed) > 0 {
+		return nil
+	}
+	return c.errEmpty
 }
 
 // checkCaches refuses to send to a new address while functions may have the profile of before in their cache: they
@@ -244,4 +235,129 @@ func countDestinations(items []resendItem) []destinationCount {
 		return cmp.Or(b.Transactions-a.Transactions, cmp.Compare(a.URL+" "+a.Former, b.URL+" "+b.Former))
 	})
 	return views
+}
+
+type deliveriesSend struct {
+	ID       string `arg:"" optional:"" help:"An order_id, or the request id of an SMS."`
+	Merchant string `placeholder:"NAME" help:"Instead of the id: the merchant's name or id, with --since."`
+	Since    moment `placeholder:"TIME" help:"With --merchant: the first UTC day, or RFC 3339 time, of the statuses."`
+	addressFlags
+}
+
+// errNothingWaits means that there is nothing to send now.
+var errNothingWaits = errors.New("nothing waits that does not go within a minute anyway: deliveries show lists a " +
+	"transaction's notifications, deliveries replay sends dead letters and delivered ones again")
+
+// Run queues the notifications that wait for a later attempt, and those that are parked at an enabled endpoint. It
+// opens the fast path of the servers first, so that the relay posts within seconds.
+func (c *deliveriesSend) Run(s *session) error {
+	if (c.ID == "") == (c.Merchant == "") || (c.Merchant == "") != c.Since.IsZero() {
+		return usageError(`expected "<id>", or --merchant with --since`)
+	}
+	since := timeRange{From: c.Since, To: moment{Time: s.Now().Add(time.Minute)}}
+	send := resend{
+		addressFlags: c.addressFlags, action: "send deliveries now",
+		wanted: func(e *ledger.Entry) bool {
+			return e.Waits(ledger.Timestamp(s.Now())) && (c.ID != "" || since.contains(e.OutboxHead().At))
+		},
+		change: (*ledger.Entry).SendNow, errEmpty: errNothingWaits,
+	}
+	plan, err := send.planOneOrRange(s, c.ID, c.Merchant, since)
+	if err != nil {
+		return err
+	}
+	closed, err := plan.readEndpoints(s)
+	if err != nil {
+		return err
+	}
+	scope := ""
+	if c.Merchant != "" {
+		scope = "since " + formatTime(c.Since.Time) + ": "
+	}
+	return send.run(s, plan, cmp.Or(c.ID, c.Merchant), scope, func() error { return openFastPaths(s, closed) })
+}
+
+// readEndpoints reads the health of the plan's endpoints. It moves the transactions of disabled ones to the failed
+// ones, and returns the healths of the servers whose fast path is closed.
+func (p *resendPlan) readEndpoints(s *session) (closed []webhook.Health, err error) {
+	servers := map[webhook.Server]bool{}
+	disabled := map[string]bool{}
+	for _, to := range countDestinations(p.items) {
+		at, err := s.stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: p.merchant.ID, URL: to.URL})
+		if err != nil {
+			return nil, err
+		}
+		disabled[to.URL] = !at.Enabled()
+		if at.Enabled() && !at.AllowsFastPath() && !servers[at.Server()] {
+			servers[at.Server()] = true
+			closed = append(closed, at)
+		}
+	}
+	p.items = slices.DeleteFunc(p.items, func(item resendItem) bool {
+		if disabled[item.to.URL] {
+			p.failed = append(p.failed, fmt.Sprintf("%s: %s is disabled: endpoint enable %s --url %s",
+				item.key, item.to.URL, p.merchant.Name, item.to.URL))
+		}
+		return disabled[item.to.URL]
+	})
+	return closed, nil
+}
+
+// openFastPaths opens the fast path of servers. If an attempt has stored its result since it was read, that counts.
+func openFastPaths(s *session, closed []webhook.Health) error {
+	for _, at := range closed {
+		next, changed := at.AfterReopen(s.Now())
+		if !changed {
+			continue
+		}
+		if _, err := s.stores.EndpointHealth.SaveHealth(s, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type deliveriesReplay struct {
+	ID       string `arg:"" optional:"" help:"An order_id, or the request id of an SMS."`
+	Merchant string `placeholder:"NAME" help:"Instead of the id: the merchant's name or id, with --from and --to."`
+	timeRange
+	DeadLetters bool `help:"Only dead letters, not what was delivered."`
+	addressFlags
+}
+
+// Run queues the notifications again, each with its own webhook-id. It skips those that wait for an attempt.
+func (c *deliveriesReplay) Run(s *session) error {
+	if (c.ID == "") == (c.Merchant == "") || c.ID != "" && (!c.From.IsZero() || !c.To.IsZero()) {
+		return usageError(`expected "<id>", or --merchant with --from and --to`)
+	}
+	replay := resend{
+		addressFlags: c.addressFlags, action: "replay deliveries",
+		wanted:   func(e *ledger.Entry) bool { return c.firstReplayable(e) != "" },
+		change:   func(e *ledger.Entry, now time.Time) bool { return e.ReplayNotification(c.firstReplayable(e), now) },
+		errEmpty: errors.New("there is nothing to send again: deliveries show lists a transaction's notifications"),
+	}
+	plan, err := replay.planOneOrRange(s, c.ID, c.Merchant, c.timeRange)
+	if err != nil {
+		return err
+	}
+	scope := ""
+	if c.Merchant != "" {
+		scope = fmt.Sprintf("%s to %s: ", formatTime(c.From.Time), formatTime(c.end()))
+	}
+	return replay.run(s, plan, cmp.Or(c.ID, c.Merchant), scope, nil)
+}
+
+// firstReplayable returns the id of the range's earliest notification that is delivered, dead or parked, "" for none. A
+// replay sends it and all after it. The range is open for a single id.
+func (c *deliveriesReplay) firstReplayable(e *ledger.Entry) string {
+	within := func(n ledger.Notification) bool { return c.contains(n.At) }
+	if i := slices.IndexFunc(e.Delivered, within); i >= 0 && !c.DeadLetters {
+		return e.Delivered[i].ID
+	}
+	for _, n := range e.Outbox {
+		if within(n) && (n.DeadReason != "" || n.Parked) {
+			return n.ID
+		}
+	}
+	return ""
 }

@@ -273,3 +273,11 @@ func (d *testTool) addDeliveredPayment(shop onboardingResult, number int, at tim
 	d.ledger.Overwrite(e)
 	return e
 }
+
+// sampleValues returns values for the fields of accounts: each field takes one of them.
+func sampleValues() []string {
+	return []string{
+		"v", "tel:+2250000", "https://op.example", "ci", "sandbox", "11111111-1111-4111-8111-111111111111",
+		"1234", "123456789", "201",
+	}
+}

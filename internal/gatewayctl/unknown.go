@@ -139,7 +139,7 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		if c.As == resolveByLookup {
 			return lookUpResolution(s, e, &reconcile.Reconciler{Operators: operators, LookupTimeout: c.Timeout})
 		}
-		_, _, userSMS = operators.UserSMSSender(e.Operator)
+		_, _, userSMS = operators.UserSMSSender(e)
 	} else if c.As == resolveByLookup {
 		return nil, usageError("no operator has a status lookup for a %s: use --as applied or --as not-applied",
 			kindLabel(e.Kind))

@@ -13,12 +13,12 @@ import (
 	"strings"
 
 	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/template"
+	"mobilegateway/internal/template/roles"
 )
 
 // Compare lists the differences between the template's permissions and a record, in order. The record must have every
 // call that the functions can make.
-func Compare(t *template.Template, record []awscalls.Call) []string {
+func Compare(t *roles.Template, record []awscalls.Call) []string {
 	granted, faults := grantedPermissions(t)
 	faults = append(faults, checkOwnRoles(t)...)
 	faults = append(faults, MissingPermissions(t, record)...)
@@ -52,7 +52,7 @@ func Compare(t *template.Template, record []awscalls.Call) []string {
 
 // MissingPermissions lists the calls of a record that the template does not allow. On AWS they would fail. The record
 // may be incomplete.
-func MissingPermissions(t *template.Template, record []awscalls.Call) []string {
+func MissingPermissions(t *roles.Template, record []awscalls.Call) []string {
 	granted, _ := grantedPermissions(t)
 	var faults []string
 	for _, call := range record {
@@ -66,7 +66,7 @@ func MissingPermissions(t *template.Template, record []awscalls.Call) []string {
 
 // grantedPermissions returns every permission of a function with the template's condition for it, and its duplicates.
 // The condition is that of the template, and then those of IAM except the kinds of items.
-func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string, faults []string) {
+func grantedPermissions(t *roles.Template) (granted map[awscalls.Call]string, faults []string) {
 	granted = map[awscalls.Call]string{}
 	for _, f := range t.Functions {
 		role := t.Role(f.Role)
@@ -87,7 +87,7 @@ func grantedPermissions(t *template.Template) (granted map[awscalls.Call]string,
 }
 
 // checkOwnRoles finds functions without their own role, and roles without a function.
-func checkOwnRoles(t *template.Template) []string {
+func checkOwnRoles(t *roles.Template) []string {
 	var faults []string
 	users := map[string]string{}
 	for _, f := range t.Functions {

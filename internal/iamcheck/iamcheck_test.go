@@ -9,7 +9,7 @@ import (
 
 	"mobilegateway/internal/iamcheck"
 	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/template"
+	"mobilegateway/internal/template/roles"
 )
 
 // minimalTemplate has one function; a test fills in its role's statements.
@@ -69,13 +69,13 @@ func parseCalls(list ...string) []awscalls.Call {
 	return called
 }
 
-func parseTemplate(t *testing.T, statements ...string) *template.Template {
+func parseTemplate(t *testing.T, statements ...string) *roles.Template {
 	t.Helper()
 	var lines []string
 	for _, statement := range statements {
 		lines = append(lines, "              - "+statement)
 	}
-	parsed, err := template.Parse(fmt.Appendf(nil, minimalTemplate, strings.Join(lines, "\n")), template.Options{})
+	parsed, err := roles.Parse(fmt.Appendf(nil, minimalTemplate, strings.Join(lines, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestOwnRoles(t *testing.T) {
 }
 
 // wantFault checks that Compare finds a fault in a template.
-func wantFault(t *testing.T, in *template.Template, want string) {
+func wantFault(t *testing.T, in *roles.Template, want string) {
 	t.Helper()
 	if faults := strings.Join(iamcheck.Compare(in, nil), "\n"); !strings.Contains(faults, want) {
 		t.Errorf("Compare found\n%s\nwant %q", faults, want)
@@ -159,7 +159,7 @@ func wantFault(t *testing.T, in *template.Template, want string) {
 // TestDeployedTemplateHasOwnRoles checks without a record: each role has the services' permissions and no other
 // wildcard.
 func TestDeployedTemplateHasOwnRoles(t *testing.T) {
-	deployed, err := template.Load(filepath.Join("..", "..", "template.yaml"), template.Options{})
+	deployed, err := roles.Load(filepath.Join("..", "..", "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,14 +2,14 @@ package iamcheck
 
 import (
 	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/template"
+	"mobilegateway/internal/template/roles"
 )
 
 // servicePermission is a permission that AWS itself needs in a function's role.
 type servicePermission struct {
 	actions []string
 	// resources returns the resources for a function; none if the row does not apply to it.
-	resources func(template.Function) []string
+	resources func(roles.Function) []string
 	// condition is the template's condition under which the permission is needed; "" for always.
 	condition string
 	// requires are the conditions of IAM that the permission must have.
@@ -24,27 +24,27 @@ func servicePermissions() []servicePermission {
 	return []servicePermission{
 		{
 			actions:   []string{"logs:CreateLogStream", "logs:PutLogEvents"},
-			resources: func(f template.Function) []string { return []string{f.LogGroup} },
+			resources: func(f roles.Function) []string { return []string{f.LogGroup} },
 			reason:    "Lambda delivers a function's log under its role",
 		},
 		{
 			actions:   []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"},
-			resources: func(template.Function) []string { return []string{"*"} },
+			resources: func(roles.Function) []string { return []string{"*"} },
 			reason:    "Lambda sends a function's traces under its role; X-Ray has no resources",
 		},
 		{
 			actions:   []string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
-			resources: func(f template.Function) []string { return streamResources(f, "/stream") },
+			resources: func(f roles.Function) []string { return streamResources(f, "/stream") },
 			reason:    "Lambda reads the stream under the role of the function that it invokes",
 		},
 		{
 			actions:   []string{"dynamodb:ListStreams"},
-			resources: func(f template.Function) []string { return streamResources(f, "/stream/*") },
+			resources: func(f roles.Function) []string { return streamResources(f, "/stream/*") },
 			reason:    "Lambda looks up the table's stream; the action applies to no single stream",
 		},
 		{
 			actions:   []string{"kms:Decrypt"},
-			resources: func(template.Function) []string { return []string{"KmsKeyArn"} },
+			resources: func(roles.Function) []string { return []string{"KmsKeyArn"} },
 			condition: "HasKmsKey",
 			requires: []string{"StringEquals kms:ViaService dynamodb.${AWS::Region}.amazonaws.com " +
 				"secretsmanager.${AWS::Region}.amazonaws.com"},
@@ -54,7 +54,7 @@ func servicePermissions() []servicePermission {
 }
 
 // streamResources returns the streams that invoke a function.
-func streamResources(f template.Function, suffix string) []string {
+func streamResources(f roles.Function, suffix string) []string {
 	var found []string
 	for _, stream := range f.Streams {
 		found = append(found, stream.Table+suffix)
@@ -63,7 +63,7 @@ func streamResources(f template.Function, suffix string) []string {
 }
 
 // requiredByServices returns the rows of the table by permission.
-func requiredByServices(t *template.Template) map[awscalls.Call]servicePermission {
+func requiredByServices(t *roles.Template) map[awscalls.Call]servicePermission {
 	serviceOnly := map[awscalls.Call]servicePermission{}
 	for _, rule := range servicePermissions() {
 		for _, f := range t.Functions {

@@ -2,9 +2,11 @@ package local
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -18,6 +20,8 @@ import (
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/local/sigv4"
 	"mobilegateway/internal/local/waf"
+	"mobilegateway/internal/operatorstub"
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/internal/template"
@@ -40,6 +44,9 @@ func (r *Gateway) readTemplate(context.Context) (err error) {
 	parameters := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
 	maps.Copy(parameters, r.config.Parameters)
 	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), parameters)
+	if err == nil && r.config.RecordCalls != nil {
+		r.recorder = r.config.RecordCalls(r.template, r.functionAccessKey)
+	}
 	return err
 }
 
@@ -64,13 +71,16 @@ func (r *Gateway) startSecrets(context.Context) (err error) {
 			return err
 		}
 	}
-	r.serve(r.listeners.secrets, sigv4.Require(r.secretKey, r.recorder.WrapSecretsManager(r.secrets)))
+	service := http.Handler(r.secrets)
+	if r.recorder != nil {
+		service = r.recorder.WrapSecretsManager(service)
+	}
+	r.serve(r.listeners.secrets, sigv4.Require(r.secretKey, service))
 	return nil
 }
 
 // startDynamoDB starts the embedded database, or uses the configured one, and creates the tables. Functions and tools
-// reach it through the recorder. Creating tables and reading streams replaces AWS itself, so these calls go to it
-// directly.
+// reach it through a proxy. Creating tables and reading streams replaces AWS itself, so these calls go to it directly.
 func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	r.dynamoURL = strings.TrimRight(r.config.DynamoDB, "/")
 	if r.dynamoURL == "" {
@@ -88,7 +98,11 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), databaseSecretKey, time.Now)
 	endpoint, err := url.Parse(r.dynamoURL)
 	if err == nil {
-		r.serve(r.listeners.dynamoProxy, sigv4.Require(r.secretKey, r.recorder.ProxyDynamoDB(endpoint)))
+		service := dynamo.NewProxy(endpoint)
+		if r.recorder != nil {
+			service = r.recorder.WrapDynamoDB(service)
+		}
+		r.serve(r.listeners.dynamoProxy, sigv4.Require(r.secretKey, service))
 	}
 	if err == nil && r.config.Reset {
 		err = r.dynamoClient.DeleteTables(ctx, r.template.Tables)
@@ -122,6 +136,21 @@ func (r *Gateway) startSandbox(context.Context) (err error) {
 	}
 	r.onClose(func() { _ = r.sandbox.Close() })
 	r.serve(r.listeners.sandbox, r.sandbox.Handler())
+	return nil
+}
+
+// startStubs serves the stubs of operators' platforms if Config.Stubs is set. Their state is in memory only, and the
+// secret of their callbacks is new in each run.
+func (r *Gateway) startStubs(context.Context) error {
+	if !r.config.Stubs {
+		return nil
+	}
+	r.stubs = &platforms.Config{
+		URL: listenerURL(r.listeners.stubs), GatewayURL: listenerURL(r.listeners.api),
+		CallbackSecret: rand.Text() + rand.Text(),
+		Kit:            operatorstub.Config{Speed: float64(r.config.Speed), Logf: r.console.printf},
+	}
+	r.serve(r.listeners.stubs, r.stubs.Handler())
 	return nil
 }
 

@@ -7,13 +7,18 @@ package local
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"time"
 
 	"mobilegateway/internal/sandbox"
+	"mobilegateway/internal/template"
 )
 
 // Config configures a run. Root and Dir are required.
@@ -36,10 +41,21 @@ type Config struct {
 	FaultPlan sandbox.FaultSettings
 	// Parameters overrides parameters of the template.
 	Parameters map[string]string
+	// Stubs starts a stub of each operator's platform, and routes the operators to them.
+	Stubs bool
 	// WAF applies the rules of deploy/waf.yaml at the API's port.
 	WAF bool
+	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. accessKey returns the key of a
+	// function by its logical id; for "" it is the one that the database expects.
+	RecordCalls func(t *template.Template, accessKey func(logicalID string) string) CallRecorder
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
+}
+
+// CallRecorder wraps the services that functions call. Package awscalls has one for tests.
+type CallRecorder interface {
+	WrapDynamoDB(service http.Handler) http.Handler
+	WrapSecretsManager(service http.Handler) http.Handler
 }
 
 // DefaultPort is the API's port if PORT is not set.
@@ -48,9 +64,9 @@ const DefaultPort = 3000
 // maxSpeed is the largest SPEED that the functions accept.
 const maxSpeed = 3600
 
-// FromEnvironment reads a run's settings: PORT, SPEED, RESET, WAF, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and the
-// sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be set
-// by its name too.
+// FromEnvironment reads a run's settings: PORT, SPEED, RESET, WAF, STANDINS, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and
+// the sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be
+// set by its name too.
 func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
 	port, err := readInteger(get, "PORT", DefaultPort, 0, 65533)
@@ -61,14 +77,15 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	if err != nil {
 		return Config{}, err
 	}
-	for _, name := range [...]string{"RESET", "WAF"} {
+	for _, name := range [...]string{"RESET", "WAF", "STANDINS"} {
 		if value := get(name); value != "" && value != "0" && value != "1" {
 			return Config{}, fmt.Errorf("%s must be 1, 0 or not set", name)
 		}
 	}
 	config := Config{
 		Root: root, Dir: cmp.Or(get("LOCAL_DIR"), filepath.Join(root, ".local")), Port: port, Speed: speed,
-		Reset: get("RESET") == "1", WAF: get("WAF") == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
+		Reset: get("RESET") == "1", WAF: get("WAF") == "1", Stubs: get("STANDINS") == "1",
+		DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
 	}
 	if config.FaultPlan, err = sandbox.FaultSettingsFromEnvironment(lookup); err != nil {
 		return Config{}, err
@@ -118,4 +135,92 @@ func (c Config) withDefaults() (Config, error) {
 		*folder = absolute
 	}
 	return c, nil
+}
+
+// region is the AWS region of the functions' environment. No call goes there.
+const region = "us-east-1"
+
+// The local run's values of the specification's constants (decision "constants").
+const (
+	serviceID     = "LOCAL_SERVICE"
+	applicationID = "LOCAL_APPLICATION"
+	contactID     = "LOCAL_CONTACT"
+)
+
+// The stage's throttle is higher than one machine's rate.
+const (
+	throttleRate  = "10000"
+	throttleBurst = "5000"
+)
+
+// Parameters returns the template's parameters that the local run sets.
+func Parameters() map[string]string {
+	return map[string]string{
+		"Stage": "local", "ServiceId": serviceID, "ApplicationId": applicationID, "ContactId": contactID,
+		"ThrottleRate": throttleRate, "ThrottleBurst": throttleBurst,
+	}
+}
+
+func loadTemplate(root, tablePrefix string, parameters map[string]string) (*template.Template, error) {
+	all := Parameters()
+	maps.Copy(all, parameters)
+	return template.Load(filepath.Join(root, "template.yaml"), template.Options{
+		StackName: "local", Region: region, Parameters: all, TablePrefix: tablePrefix,
+	})
+}
+
+func isDurationList(value string) bool {
+	for item := range strings.SplitSeq(value, ",") {
+		if _, err := time.ParseDuration(strings.TrimSpace(item)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// accessKey returns the access key for local calls of AWS services. Each folder has its own, because some databases
+// separate data by access key.
+func accessKey(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return fmt.Sprintf("LOCAL%X", sum[:6])
+}
+
+// databaseSecretKey signs the run's own calls of the database, which does not check signatures.
+const databaseSecretKey = "local"
+
+// functionAccessKey is a function's own access key; a recorder identifies the function by it. Some databases accept
+// only letters and digits.
+func (r *Gateway) functionAccessKey(logicalID string) string {
+	return accessKey(r.config.Dir) + strings.ToUpper(logicalID)
+}
+
+// tablePrefix separates the tables of several runs in one database. The embedded database serves only one run.
+func (c Config) tablePrefix() string {
+	if c.DynamoDB == "" {
+		return ""
+	}
+	return accessKey(c.Dir) + "-"
+}
+
+// awsEnvironment returns the variables with which a process reaches the local services instead of AWS.
+func (r *Gateway) awsEnvironment() map[string]string {
+	return map[string]string{
+		"AWS_REGION": region, "AWS_DEFAULT_REGION": region,
+		"AWS_ACCESS_KEY_ID": accessKey(r.config.Dir), "AWS_SECRET_ACCESS_KEY": r.secretKey,
+		"AWS_ENDPOINT_URL_DYNAMODB":        listenerURL(r.listeners.dynamoProxy),
+		"AWS_ENDPOINT_URL_SECRETS_MANAGER": listenerURL(r.listeners.secrets),
+	}
+}
+
+// functionEnvironment returns a function's environment: the template's, the local services, and the run's overrides.
+func (r *Gateway) functionEnvironment(f template.Function) map[string]string {
+	environment := maps.Clone(f.Environment)
+	maps.Copy(environment, r.awsEnvironment())
+	if r.recorder != nil {
+		environment["AWS_ACCESS_KEY_ID"] = r.functionAccessKey(f.LogicalID)
+	}
+	environment["ALLOW_LOOPBACK"] = "true"
+	environment["SPEED"] = strconv.Itoa(r.config.Speed)
+	maps.Copy(environment, r.config.EnvOverrides)
+	return environment
 }

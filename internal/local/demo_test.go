@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,8 +19,9 @@ type platforms map[string]struct {
 	Accounts map[string]map[string]any `json:"accounts"`
 }
 
-// readOperatorSecret returns a client of a run's secrets, the name of the operators' secret and its value.
-func readOperatorSecret(t *testing.T, r *localtest.Gateway) (*secretsmanager.Client, string, platforms) {
+// readOperatorSecret returns a client of a run's secrets, the name of the operators' secret, and its platforms and
+// routes.
+func readOperatorSecret(t *testing.T, r *localtest.Gateway) (*secretsmanager.Client, string, platforms, any) {
 	t.Helper()
 	environment := r.Environment()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
@@ -33,10 +35,12 @@ func readOperatorSecret(t *testing.T, r *localtest.Gateway) (*secretsmanager.Cli
 		t.Fatal(err)
 	}
 	var value platforms
-	if err := json.Unmarshal([]byte(aws.ToString(stored.SecretString)), &value); err != nil {
+	var document map[string]any
+	text := []byte(aws.ToString(stored.SecretString))
+	if err := errors.Join(json.Unmarshal(text, &value), json.Unmarshal(text, &document)); err != nil {
 		t.Fatal(err)
 	}
-	return client.SecretsManager(), name, value
+	return client.SecretsManager(), name, value, document["routes"]
 }
 
 // TestOperatorAccountsSurviveRestart adds accounts as gatewayctl operator set does, makes one of them current, and
@@ -44,7 +48,7 @@ func readOperatorSecret(t *testing.T, r *localtest.Gateway) (*secretsmanager.Cli
 func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	options := localtest.Options{Dir: t.TempDir()}
 	first := localtest.Start(t, options)
-	client, name, value := readOperatorSecret(t, first)
+	client, name, value, _ := readOperatorSecret(t, first)
 	theirs := map[string]any{
 		"base_url": "https://orange.example", "access_token": "t", "a_later_field": map[string]any{"n": "1"},
 	}
@@ -52,7 +56,10 @@ func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	orange.Current, orange.Accounts["theirs"] = "theirs", theirs
 	mtn.Accounts["second"] = theirs
 	value["orange"] = orange
-	text, err := json.Marshal(value)
+	routes := map[string]any{"mtn": []any{map[string]any{"country": "CI", "operation": "pay", "to": "mtn/second"}}}
+	text, err := json.Marshal(map[string]any{
+		"orange": orange, "mtn": mtn, "sandbox": value["sandbox"], "routes": routes,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +71,7 @@ func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	}
 	first.Close()
 	second := localtest.Start(t, options)
-	_, _, value = readOperatorSecret(t, second)
+	_, _, value, keptRoutes := readOperatorSecret(t, second)
 	for operator, want := range map[string]struct{ current, added string }{
 		"orange": {"theirs", "theirs"}, "mtn": {"local", "second"}, "sandbox": {"local", "local"},
 	} {
@@ -78,6 +85,9 @@ func TestOperatorAccountsSurviveRestart(t *testing.T) {
 		if address, sandbox := got.Accounts["local"]["base_url"], second.Info().SandboxURL; address != sandbox {
 			t.Errorf("the local account of %s has the address %v, want the sandbox at %s", operator, address, sandbox)
 		}
+	}
+	if difference := cmp.Diff(any(routes), keptRoutes); difference != "" {
+		t.Errorf("the routes differ (-want +got):\n%s", difference)
 	}
 	if difference := cmp.Diff(theirs, value["orange"].Accounts["theirs"]); difference != "" {
 		t.Errorf("the added account differs (-want +got):\n%s", difference)

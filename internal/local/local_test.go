@@ -20,14 +20,15 @@ func lookupFrom(values map[string]string) func(string) (string, bool) {
 
 func TestFromEnvironment(t *testing.T) {
 	config, err := local.FromEnvironment(lookupFrom(map[string]string{
-		"PORT": "4000", "SPEED": "60", "RESET": "1", "LOCAL_DIR": "/tmp/there", "AWS_ENDPOINT_URL_DYNAMODB": "http://x",
-		"POLL_SCHEDULE": "1s,2s", "BASE_URL": "http://not.mine", "GOMAXPROCS": "8",
+		"PORT": "4000", "SPEED": "60", "RESET": "1", "STANDINS": "1", "LOCAL_DIR": "/tmp/there",
+		"AWS_ENDPOINT_URL_DYNAMODB": "http://x", "POLL_SCHEDULE": "1s,2s", "BASE_URL": "http://not.mine",
+		"GOMAXPROCS": "8",
 	}), root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := local.Config{
-		Root: root, Port: 4000, Speed: 60, Reset: true, Dir: "/tmp/there", DynamoDB: "http://x",
+		Root: root, Port: 4000, Speed: 60, Reset: true, Stubs: true, Dir: "/tmp/there", DynamoDB: "http://x",
 		EnvOverrides: map[string]string{"POLL_SCHEDULE": "1s,2s"},
 	}
 	if difference := cmp.Diff(want, config); difference != "" {
@@ -49,7 +50,7 @@ func TestFromEnvironment(t *testing.T) {
 func TestFromEnvironmentErrors(t *testing.T) {
 	for _, values := range []map[string]string{
 		{"PORT": "x"}, {"PORT": "-1"}, {"PORT": "65534"}, {"SPEED": "0"}, {"SPEED": "1.5"}, {"SPEED": "4000"},
-		{"RESET": "yes"}, {"SANDBOX_SEED": "x"}, {"SANDBOX_DELAY": "2"},
+		{"RESET": "yes"}, {"STANDINS": "yes"}, {"SANDBOX_SEED": "x"}, {"SANDBOX_DELAY": "2"},
 	} {
 		_, err := local.FromEnvironment(lookupFrom(values), root)
 		if err == nil || strings.Contains(err.Error(), "\n") {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -17,12 +18,12 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/local/loopback"
 	"mobilegateway/internal/local/secrets"
+	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/internal/template"
@@ -38,13 +39,14 @@ type Gateway struct {
 	console  *console
 
 	listeners    listeners
-	recorder     *awscalls.Recorder
-	dynamoURL    string // of the database itself
-	dynamoPID    int    // 0 if the run did not start the database
+	recorder     CallRecorder // nil without Config.RecordCalls
+	dynamoURL    string       // of the database itself
+	dynamoPID    int          // 0 if the run did not start the database
 	dynamoClient *dynamo.Client
 	secrets      *secrets.Store
 	sandbox      *sandbox.Sandbox
 	inbox        *inbox.Inbox
+	stubs        *platforms.Config               // nil without Config.Stubs
 	functions    map[string]*runtimeapi.Function // by logical id
 	failed       chan error
 
@@ -57,7 +59,7 @@ type Gateway struct {
 	closers   []func()
 }
 
-type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy net.Listener }
+type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy, stubs net.Listener }
 
 // Start starts everything and returns when everything responds. ctx bounds only the start; the run ends with Close. An
 // error is one line that says what to do, except that of a program that does not compile.
@@ -72,8 +74,9 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 	}
 	r.console = &console{out: r.config.Out}
 	steps := []func(context.Context) error{
-		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startCallRecorder, r.startSecrets, r.startDynamoDB,
-		r.startInbox, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources, r.publishRunFiles,
+		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startSecrets, r.startDynamoDB,
+		r.startInbox, r.startStubs, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources,
+		r.publishRunFiles,
 	}
 	for _, step := range steps {
 		if err := cmp.Or(step(ctx), ctx.Err()); err != nil {
@@ -99,12 +102,8 @@ func (r *Gateway) Failed() <-chan error { return r.failed }
 // Info returns the content of run.json.
 func (r *Gateway) Info() Info { return r.info }
 
-// RecordedCalls returns the AWS calls of the functions so far, in order and each kind once. aws-calls.json in the run's
-// folder has the same calls, and remains after the run.
-func (r *Gateway) RecordedCalls() []awscalls.Call { return r.recorder.Calls() }
-
-// DynamoDBURL returns the address of the database itself. Functions and tools use the recorder in front of it. A test
-// with very many calls uses this address to save the recorder's time.
+// DynamoDBURL returns the address of the database itself. Functions and tools use a proxy in front of it, which checks
+// signatures. A test with very many calls uses this address to save the proxy's time.
 func (r *Gateway) DynamoDBURL() string { return r.dynamoURL }
 
 // Environment returns the variables with which a tool reaches the run's tables, secrets and copies of audit records.
@@ -156,7 +155,11 @@ func (r *Gateway) lockDataDir(context.Context) error {
 // listen opens the ports first, so that a port in use fails the start early.
 func (r *Gateway) listen(ctx context.Context) error {
 	l := &r.listeners
-	for i, to := range []*net.Listener{&l.api, &l.sandbox, &l.inbox, &l.secrets, &l.dynamoProxy} {
+	all := []*net.Listener{&l.api, &l.sandbox, &l.inbox, &l.secrets, &l.dynamoProxy}
+	if r.config.Stubs {
+		all = append(all, &l.stubs)
+	}
+	for i, to := range all {
 		port := 0
 		if r.config.Port != 0 && i < 3 { // the first three have fixed ports
 			port = r.config.Port + i
@@ -213,3 +216,90 @@ func offer[T any](channel chan<- T, value T) {
 }
 
 func listenerURL(listener net.Listener) string { return "http://" + listener.Addr().String() }
+
+// Info is the content of run.json: addresses and credentials for clients.
+type Info struct {
+	BaseURL string `json:"base_url"`
+	MerchantCredentials
+	SecondMerchant  MerchantCredentials `json:"second_merchant"`
+	LimitedMerchant MerchantCredentials `json:"limited_merchant"`
+	InboxURL        string              `json:"inbox_url"`
+	SandboxURL      string              `json:"sandbox_url"`
+	StubsURL        string              `json:"stubs_url,omitempty"` // only with Config.Stubs
+	PIDs            PIDs                `json:"pids"`
+}
+
+// MerchantCredentials are one merchant's names, credentials and constants.
+type MerchantCredentials struct {
+	AccessToken   string `json:"access_token"`
+	ClientID      string `json:"client_id"`
+	ClientSecret  string `json:"client_secret"`
+	Merchant      string `json:"merchant"`
+	OnBehalfOf    string `json:"on_behalf_of"`
+	ServiceID     string `json:"service_id"`
+	ApplicationID string `json:"application_id"`
+	ContactID     string `json:"contact_id"`
+	GWToken       string `json:"gw_token"`
+	GWAlias       string `json:"gw_alias"`
+	WebhookSecret string `json:"webhook_secret"`
+}
+
+// PIDs are the run's process ids. DynamoDB is missing if the run did not start the database.
+type PIDs struct {
+	Run       int              `json:"run"`
+	Functions map[string][]int `json:"functions"`
+	DynamoDB  int              `json:"dynamodb,omitempty"`
+}
+
+func (r *Gateway) pids() PIDs {
+	pids := PIDs{Run: os.Getpid(), Functions: map[string][]int{}, DynamoDB: r.dynamoPID}
+	for _, f := range r.template.Functions {
+		pids.Functions[f.Name] = r.functions[f.LogicalID].PIDs()
+	}
+	return pids
+}
+
+// publishRunFiles writes run.json, keeps its process ids up to date, and deletes it at the end. It also writes aws.env,
+// with which a shell's tools find the local tables and secrets.
+func (r *Gateway) publishRunFiles(context.Context) error {
+	r.info.PIDs = r.pids()
+	path, environment := filepath.Join(r.config.Dir, "run.json"), filepath.Join(r.config.Dir, "aws.env")
+	r.onClose(func() {
+		_ = os.Remove(path)
+		_ = os.Remove(environment)
+	})
+	if err := file.Replace(environment, r.shellEnvironment()); err != nil {
+		return err
+	}
+	if err := r.writeInfo(path); err != nil {
+		return err
+	}
+	r.runUntilClose(func(ctx context.Context) {
+		for {
+			select {
+			case <-r.processesChanged:
+				if err := r.writeInfo(path); err != nil {
+					r.console.printf("%v", err)
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return nil
+}
+
+func (r *Gateway) writeInfo(path string) error {
+	info := r.info
+	info.PIDs = r.pids()
+	return file.ReplaceJSON(path, info)
+}
+
+func (r *Gateway) shellEnvironment() []byte {
+	var text strings.Builder
+	environment := r.Environment()
+	for _, name := range slices.Sorted(maps.Keys(environment)) {
+		fmt.Fprintf(&text, "export %s='%s'\n", name, environment[name])
+	}
+	return []byte(text.String())
+}

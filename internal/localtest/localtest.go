@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/repository"
+	"mobilegateway/internal/template"
 )
 
 // startTimeout bounds a start, including the build of the programs.
@@ -36,17 +38,46 @@ type Options struct {
 	Dir string
 	// Parameters overrides parameters of the template.
 	Parameters map[string]string
+	// Stubs starts the stubs of operators' platforms.
+	Stubs bool
 	// WAF applies the rules of deploy/waf.yaml.
 	WAF bool
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
 }
 
-// Gateway is a running gateway. Its Info has addresses and credentials.
+// Gateway is a running gateway. Its Info has addresses and credentials. Its folder has the record of the functions' AWS
+// calls, in the file awscalls.FileName.
 type Gateway struct {
 	*local.Gateway
 	// Dir is the folder with run.json and the data.
 	Dir string
+
+	calls   *awscalls.Recorder
+	writing sync.Mutex // of the record
+}
+
+// RecordedCalls returns the AWS calls of the functions so far, in order and each kind once.
+func (g *Gateway) RecordedCalls() []awscalls.Call { return g.calls.Calls() }
+
+// recordCalls starts the record of the functions' AWS calls.
+func (g *Gateway) recordCalls(t *template.Template, accessKey func(logicalID string) string) local.CallRecorder {
+	functions, resources := map[string]string{}, map[string]string{}
+	for _, f := range t.Functions {
+		functions[accessKey(f.LogicalID)] = f.LogicalID
+	}
+	for _, table := range t.Tables {
+		resources[table.Name] = table.LogicalID
+	}
+	for _, secret := range t.Secrets {
+		resources[secret.Name] = secret.LogicalID
+	}
+	g.calls = awscalls.New(functions, resources, accessKey(""), func() {
+		g.writing.Lock()
+		defer g.writing.Unlock()
+		_ = g.calls.Write(filepath.Join(g.Dir, awscalls.FileName)) // without the file the test of the record fails
+	})
+	return g.calls
 }
 
 // Start starts a gateway and stops it when the test ends. It uses the database of AWS_ENDPOINT_URL_DYNAMODB if that is
@@ -62,21 +93,27 @@ func Start(t testing.TB, options Options) *Gateway {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	gateway, err := local.Start(ctx, local.Config{
+	gateway := &Gateway{Dir: options.Dir}
+	gateway.Gateway, err = local.Start(ctx, local.Config{
 		Root: root, Dir: options.Dir, Speed: options.Speed,
 		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides,
-		WAF: options.WAF, Parameters: options.Parameters, Out: options.Out,
+		WAF: options.WAF, Stubs: options.Stubs, Parameters: options.Parameters, Out: options.Out,
+		RecordCalls: gateway.recordCalls,
 	})
 	if err != nil {
 		t.Fatalf("start the local run: %v", err)
 	}
 	t.Cleanup(func() {
 		gateway.Close()
-		if err := copyCallRecord(filepath.Join(options.Dir, awscalls.FileName)); err != nil {
+		folder := os.Getenv(CallsDirVariable)
+		if folder == "" {
+			return
+		}
+		if err := gateway.calls.Write(filepath.Join(folder, rand.Text()+".json")); err != nil {
 			t.Error(err)
 		}
 	})
-	return &Gateway{Gateway: gateway, Dir: options.Dir}
+	return gateway
 }
 
 // Send sends a request and returns the response with its whole body. It follows no redirect. If there is no response,
@@ -104,17 +141,4 @@ func Send(t testing.TB, method, address, body string, header http.Header) (int, 
 		t.Fatal(err)
 	}
 	return response.StatusCode, response.Header, string(text)
-}
-
-// copyCallRecord copies a run's record to the folder of CallsDirVariable, if any.
-func copyCallRecord(recordPath string) error {
-	folder := os.Getenv(CallsDirVariable)
-	if folder == "" {
-		return nil
-	}
-	text, err := os.ReadFile(recordPath)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, rand.Text()+".json"), text, 0o600)
 }

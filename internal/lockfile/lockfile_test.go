@@ -24,9 +24,9 @@ var readers = []struct {
 	read             func(text, besides []byte) ([]string, error)
 }{
 	{"package-lock.json", "", alone(lockfile.UnprotectedNPM)},
-	{"*.lock", "", alone(lockfile.UnprotectedPip)},
-	{"uv.txt", "", alone(lockfile.UnprotectedPip)},
-	{"pom.xml", "pom.sha256", lockfile.UnprotectedMaven},
+	{"*.lock", "", alone(unprotectedPip)},
+	{"uv.txt", "", alone(unprotectedPip)},
+	{"pom.xml", "pom.sha256", unprotectedMaven},
 }
 
 func alone(read func([]byte) ([]string, error)) func(text, besides []byte) ([]string, error) {
@@ -95,12 +95,12 @@ func TestUnprotectedEntries(t *testing.T) {
 		"npm with a link":         {lockfile.UnprotectedNPM, npm(`"node_modules/a":{"link":true}`), nil, false},
 		"npm of an older version": {lockfile.UnprotectedNPM, `{"lockfileVersion":1,"dependencies":{}}`, nil, true},
 		"npm, not JSON":           {lockfile.UnprotectedNPM, "{", nil, true},
-		"pip":                     {lockfile.UnprotectedPip, "# by uv\na==1 \\\n    " + pipHash + "\n", nil, false},
-		"pip without a hash":      {lockfile.UnprotectedPip, "a==1\nb==2 " + pipHash + "\n", []string{"a==1"}, false},
-		"pip without a version":   {lockfile.UnprotectedPip, "a>=1 " + pipHash + "\n", []string{"a>=1"}, false},
-		"pip with MD5": {lockfile.UnprotectedPip,
+		"pip":                     {unprotectedPip, "# by uv\na==1 \\\n    " + pipHash + "\n", nil, false},
+		"pip without a hash":      {unprotectedPip, "a==1\nb==2 " + pipHash + "\n", []string{"a==1"}, false},
+		"pip without a version":   {unprotectedPip, "a>=1 " + pipHash + "\n", []string{"a>=1"}, false},
+		"pip with MD5": {unprotectedPip,
 			"a==1 --hash=md5:00 " + pipHash + "\n", []string{"a==1"}, false},
-		"pip, empty": {lockfile.UnprotectedPip, "# nothing\n", nil, true},
+		"pip, empty": {unprotectedPip, "# nothing\n", nil, true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestUnprotectedJars(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := lockfile.UnprotectedMaven([]byte(c.pom), []byte(c.hashes))
+			got, err := unprotectedMaven([]byte(c.pom), []byte(c.hashes))
 			if !slices.Equal(got, c.want) || (err != nil) != c.invalid {
 				t.Errorf("got %q, %v, want %q", got, err, c.want)
 			}

@@ -1,6 +1,7 @@
 package operationtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -31,6 +32,8 @@ type Driver struct {
 	// Account is the account of new calls. AccountErr, if set, prevents them. Set both between requests.
 	Account    string
 	AccountErr error
+	// Refused, if set, is what the platform does not take. Set it between requests.
+	Refused *fault.Fault
 
 	mutex      sync.Mutex
 	behaviours []Behaviour
@@ -61,10 +64,16 @@ func (d *Driver) Effects() []string {
 	return slices.Clone(d.effects)
 }
 
-// CurrentAccountID implements operator.Driver.
-func (d *Driver) CurrentAccountID(context.Context, string) (string, error) {
-	return d.Account, d.AccountErr
+// FindAccount implements operator.Driver.
+func (d *Driver) FindAccount(_ context.Context, _, id string) (string, error) {
+	return cmp.Or(id, d.Account), d.AccountErr
 }
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(context.Context, operator.PayCall) *fault.Fault { return d.Refused }
+
+// CheckMessage implements operator.MessageChecker.
+func (d *Driver) CheckMessage(context.Context, operator.SMSCall) *fault.Fault { return d.Refused }
 
 // Charge implements operator.Driver.
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {

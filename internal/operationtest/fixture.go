@@ -58,14 +58,19 @@ type Fixture struct {
 	gateway *apigw.Gateway
 }
 
-// singleDriverDirectory uses one driver for all operators of the table, also for those with a protocol of their own.
-func singleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
+// SingleDriverDirectory uses one driver for all platforms of the table, also for those with a protocol of their own.
+func SingleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
+	return operator.NewDriverDirectory(driversOf(driver), nil)
+}
+
+// driversOf returns one driver under the names of all drivers.
+func driversOf(driver operator.Driver) map[string]operator.Driver {
 	drivers := map[string]operator.Driver{}
-	for _, name := range operator.Names() {
+	for _, name := range operator.Platforms() {
 		row, _ := operator.FindCapabilities(name)
 		drivers[row.DriverName] = driver
 	}
-	return operator.NewDriverDirectory(drivers)
+	return drivers
 }
 
 // New creates a fixture. At the end of the test its log and its ledger are searched for the secrets of the golden
@@ -80,8 +85,8 @@ func New(t testing.TB) *Fixture {
 	w.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())
 	w.Pipeline = &operation.Pipeline{
 		Merchants:       w.Merchants,
-		Book:            &ledger.Book{Store: w.Ledger, Now: w.Clock.Now, Rand: &UniqueReader{}},
-		Operators:       singleDriverDirectory(w.Driver),
+		Book:            &ledger.Book{Store: w.Ledger, Reader: w.Ledger, Now: w.Clock.Now, Rand: &UniqueReader{}},
+		Operators:       SingleDriverDirectory(w.Driver),
 		OperatorTimeout: OperatorTimeout,
 		Now:             w.Clock.Now,
 	}
@@ -96,6 +101,12 @@ func New(t testing.TB) *Fixture {
 		keyring.NewRefreshingRing(RingSecret(key), time.Minute, w.Clock.Now), time.Minute)
 	t.Cleanup(func() { w.checkNoSecrets(t) })
 	return w
+}
+
+// Choice is the platform with an operator's own name, as for a deployment without routes.
+func Choice(operatorName string) operation.Choice {
+	row, _ := operator.FindCapabilities(operatorName)
+	return operation.Choice{Selection: operator.Selection{Capabilities: row, Operator: operatorName}}
 }
 
 // NewRequest is a request that ends at the function's timeout, for tests of single steps.

@@ -59,7 +59,7 @@ type testPINRequest struct {
 
 // issueTestPIN issues a PIN and a dummy number, whose digits select no special outcome.
 func (s *Sandbox) issueTestPIN(r *http.Request, body testPINRequest) response {
-	caller := callerOf(r)
+	caller := s.callerOf(r)
 	country, known := market.ByAlpha2(cmp.Or(body.Country, market.All()[0].Alpha2))
 	number, valid := parseNumber(body.MSISDN)
 	switch {

@@ -36,28 +36,40 @@ func closeAfterResponse(next http.Handler) http.Handler {
 	})
 }
 
-// requireControlToken accepts the control tokens and the given others. Without control tokens it accepts every call.
-func (s *Sandbox) requireControlToken(others []string, next http.Handler) http.Handler {
+// requireControlToken accepts the control tokens and the given tests tokens. Without control tokens it accepts every
+// call.
+func (s *Sandbox) requireControlToken(others []TestsToken, next http.Handler) http.Handler {
 	if len(s.config.ControlTokens) == 0 {
 		return next
 	}
-	return requireToken(slices.Concat(s.config.ControlTokens, others), next)
+	tokens := slices.Clone(s.config.ControlTokens)
+	for _, other := range others {
+		tokens = append(tokens, other.Token)
+	}
+	return requireToken(tokens, next)
 }
 
 // requireToken accepts a call with one of the bearer tokens and refuses all others with 401.
 func requireToken(tokens []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := r.Header.Get("Authorization")
-		scheme, token, _ := strings.Cut(header, " ")
-		switch {
-		case header == "":
+		switch token := bearerToken(r); {
+		case r.Header.Get("Authorization") == "":
 			errorResponse("900902").write(w)
-		case !strings.EqualFold(scheme, "Bearer") || !containsToken(tokens, strings.TrimSpace(token)):
+		case !containsToken(tokens, token):
 			errorResponse("900901").write(w)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// bearerToken returns the token of a request, "" for none or another scheme.
+func bearerToken(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // containsToken takes the same time for every token of one length, so that timing reveals none.
@@ -176,4 +188,48 @@ func (s *Sandbox) newUUID() string {
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Limits of one tests token or merchant. The control tokens, and a sandbox without any, have none.
+const (
+	maxOwnedPINs  = 500 // PINs of the last day
+	maxOwnedSlots = 10  // slots that have not ended
+)
+
+// TestsToken opens tests and slots for one merchant, who owns the PINs and slots that it makes.
+type TestsToken struct {
+	// Merchant is the name with which the merchant's order_ids begin. Without it the token itself is the owner,
+	// and its PINs confirm the payments of every merchant.
+	Merchant string
+	Token    string
+}
+
+// owner names whose PINs and slots a token makes. It does not reveal the token.
+func (t TestsToken) owner() string {
+	if t.Merchant != "" {
+		return t.Merchant
+	}
+	sum := sha256.Sum256([]byte(t.Token))
+	return "token-" + hex.EncodeToString(sum[:4])
+}
+
+// testsCaller is who calls tests and slots. The zero value may do everything.
+type testsCaller struct{ Owner, Merchant string }
+
+// callerOf returns whose tests token a request has: the zero value for a control token, or without any.
+func (s *Sandbox) callerOf(r *http.Request) testsCaller {
+	token := bearerToken(r)
+	isToken := func(t TestsToken) bool { return containsToken([]string{t.Token}, token) }
+	if i := slices.IndexFunc(s.config.TestsTokens, isToken); i >= 0 {
+		return testsCaller{s.config.TestsTokens[i].owner(), s.config.TestsTokens[i].Merchant}
+	}
+	return testsCaller{}
+}
+
+// mayUse reports whether a caller may see and change what an owner has.
+func (c testsCaller) mayUse(owner string) bool { return c.Owner == "" || c.Owner == owner }
+
+// isOrderOf reports whether an order_id is a merchant's. Every order_id is one of the merchant "".
+func isOrderOf(merchant, orderID string) bool {
+	return merchant == "" || strings.HasPrefix(orderID, merchant+"_")
 }

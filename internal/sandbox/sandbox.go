@@ -221,7 +221,7 @@ func (s *Sandbox) Handler() http.Handler {
 	control("/sandbox/", respondUnknownControlPath)
 
 	tests := func(pattern string, next http.HandlerFunc) {
-		mux.Handle(pattern, s.requireTestsToken(next))
+		mux.Handle(pattern, s.requireControlToken(s.config.TestsTokens, next))
 	}
 	tests("POST /sandbox/v1/tests", handleControl(s, s.issueTestPIN))
 	tests("GET /sandbox/v1/slots", handleControl(s, s.listSlots))

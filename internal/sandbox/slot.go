@@ -27,7 +27,7 @@ const (
 
 // listSlots lists all slots. Of another merchant's slot it shows only the time.
 func (s *Sandbox) listSlots(r *http.Request, _ struct{}) response {
-	caller, list := callerOf(r), []slot{}
+	caller, list := s.callerOf(r), []slot{}
 	for _, v := range s.slots {
 		if caller.mayUse(v.Owner) {
 			list = append(list, *v)
@@ -41,7 +41,7 @@ func (s *Sandbox) listSlots(r *http.Request, _ struct{}) response {
 // bookSlot books {"merchant","starts_at","ends_at"}: by default from now, for an hour. A 409 names the conflicting slot
 // if it is the caller's.
 func (s *Sandbox) bookSlot(r *http.Request, v slot) response {
-	caller := callerOf(r)
+	caller := s.callerOf(r)
 	v.Owner, v.Merchant = caller.Owner, cmp.Or(v.Merchant, caller.Merchant)
 	if v.StartsAt.IsZero() {
 		v.StartsAt = s.now()
@@ -85,7 +85,7 @@ func (s *Sandbox) bookSlot(r *http.Request, v slot) response {
 }
 
 func (s *Sandbox) freeSlot(r *http.Request, _ struct{}) response {
-	id, caller := r.PathValue("id"), callerOf(r)
+	id, caller := r.PathValue("id"), s.callerOf(r)
 	isOwn := func(v *slot) bool { return v.ID == id && caller.mayUse(v.Owner) }
 	if !slices.ContainsFunc(s.slots, isOwn) || !s.removeSlot(id) {
 		return controlError(http.StatusNotFound, "there is no such slot")

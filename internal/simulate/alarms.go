@@ -26,6 +26,7 @@ var alarms = []struct {
 	{[]byte(`,"LookupFailures":`), 0},
 	{[]byte(`,"UserSMSFailures":`), 0},
 	{[]byte(`,"OperatorAuthFailures":`), 0},
+	{[]byte(`,"UnreadCallbacks":`), 0},
 	{[]byte(`,"InternalErrors":`), 0},
 	{[]byte(`,"UndecodableEntries":`), 0},
 	{[]byte(`,"StaleUnknownOutcomes":`), 0},

@@ -18,7 +18,7 @@ type amounts struct {
 	sums, marked map[string]int64
 	marks        map[string]int64       // the stored amounts by "day#kind#id"
 	counted      map[string]int64       // by "kind#id", over all days
-	ended        map[string]time.Time   // by "kind#id": when it ended as not applied
+	kept         map[string]int64       // by "kind#id": what was counted for days that were over when it ended
 	history      map[string][]storedSum // of each sum
 	// changed are the sums that have changed since the last check, raised those that have grown, each with the
 	// transactions that grew it.
@@ -30,7 +30,7 @@ type amounts struct {
 func newAmounts(c *checker) *amounts {
 	return &amounts{
 		checker: c, sums: map[string]int64{}, marked: map[string]int64{}, marks: map[string]int64{},
-		counted: map[string]int64{}, ended: map[string]time.Time{}, history: map[string][]storedSum{},
+		counted: map[string]int64{}, kept: map[string]int64{}, history: map[string][]storedSum{},
 	}
 }
 
@@ -123,17 +123,11 @@ func (a *amounts) checkEnd(e *ledger.Entry) {
 		if counted != 0 && !a.checker.world.amountsMayStay {
 			a.checker.fail(6, "%s counts against no limit, and %d is counted", e.Key, counted)
 		}
-	case e.NotApplied() && counted != 0 && !a.checker.world.amountsMayStay && !a.endedAfterDay(e):
+	case e.NotApplied() && counted > a.kept[e.Key.String()] && !a.checker.world.amountsMayStay:
 		a.checker.fail(6, "%s was not applied, and %d is still counted", e.Key, counted)
 	case !e.NotApplied() && counted > e.AmountMinor && !a.checker.world.amountsMayStay:
 		a.checker.fail(6, "%s has the amount %d, and %d is counted", e.Key, e.AmountMinor, counted)
 	}
-}
-
-// endedAfterDay reports whether an entry ended as not applied only when its day was over, or nearly over.
-func (a *amounts) endedAfterDay(e *ledger.Entry) bool {
-	day := e.SentAt.UTC().Truncate(24 * time.Hour)
-	return a.ended[e.Key.String()].After(day.Add(25*time.Hour - 2*time.Minute))
 }
 
 // countsAmounts reports whether a function counts or refunds amounts, so that its crash may leave one counted.
@@ -145,11 +139,13 @@ func countsAmounts(function string) bool {
 	return true
 }
 
-// transition remembers when an entry ended as not applied. It checks that the amount of a payment is counted before the
+// transition remembers what may stay counted for an entry that ends as not applied when its day is nearly over.
+// A later send counts for another day. It checks that the amount of a payment is counted before the
 // payment becomes successful, also after a lie of its operator. The table may have deleted the day.
 func (a *amounts) transition(key string, before, after *ledger.Entry) {
-	if after.NotApplied() && !before.NotApplied() {
-		a.ended[key] = time.Now()
+	day := after.SentAt.UTC().Truncate(24 * time.Hour)
+	if after.NotApplied() && !before.NotApplied() && time.Now().After(day.Add(25*time.Hour-2*time.Minute)) {
+		a.kept[key] = a.counted[key]
 	}
 	isSuccess := after.Kind == ledger.Payment && after.Status == ledger.Successful && before.Status != after.Status
 	counted := a.counted[key]

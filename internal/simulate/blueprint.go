@@ -137,7 +137,7 @@ func senders() map[string]string {
 	return all
 }
 
-func operatorNames() []string { return operator.Names() }
+func operatorNames() []string { return operator.NamesWithPlatform() }
 
 func operatorHost(name string) string { return name + ".operator.example.net" }
 
@@ -150,7 +150,8 @@ func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
 	}
 	s := &shop{profile: profile, host: name + ".example.com", limited: name == "LimitShop"}
 	profile.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
-	profile.Countries, profile.Operators, profile.OnBehalfOf = market.Alpha2s(), operator.Names(), []string{name}
+	profile.Countries, profile.Operators = market.Alpha2s(), operator.Names()
+	profile.OnBehalfOf = []string{name}
 	profile.NotificationHosts, profile.NotifURL = []string{s.host}, "https://"+s.host+"/provisioned"
 	profile.ChargeNotif = true
 	if s.limited {
@@ -178,7 +179,7 @@ func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
 	s.Shop = outside.Shop{
 		Name: name, ServiceID: "SERVICE-1", ApplicationID: "APP-1", ContactID: "CONTACT-1", OnBehalfOf: name,
 		SenderName: "SHOP",
-		NotifyURL:  "https://" + s.host + "/notify", Operators: operator.Names(),
+		NotifyURL:  "https://" + s.host + "/notify", Operators: operator.NamesWithPlatform(),
 		Countries: market.Alpha2s(),
 	}
 	registry := merchantdynamo.NewRegistry(tables.NewClient(b.database), merchantTable)

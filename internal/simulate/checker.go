@@ -139,6 +139,10 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 	if final && after.State != before.State {
 		c.fail(2, "%s: the state %s became %s", key, before.State, after.State)
 	}
+	mayRepin := before.State == ledger.Released && before.Fingerprint == ""
+	if !mayRepin && (after.Account != before.Account || after.UpstreamKey != before.UpstreamKey) {
+		c.fail(2, "%s: its account or its key at the operator changed", key)
+	}
 	if before.ResponseStatus != 0 && (after.ResponseStatus != before.ResponseStatus ||
 		!bytes.Equal(after.ResponseBody, before.ResponseBody)) {
 		c.fail(3, "%s: the stored response changed", key)

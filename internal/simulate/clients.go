@@ -190,6 +190,9 @@ func (w *World) request(o *order, body int) {
 		if !lost && own {
 			w.checker.response(o, response)
 			o.responses = append(o.responses, response)
+			if p := w.platforms[platformHost]; p != nil {
+				p.visit(o, response.Body)
+			}
 			w.checker.learn(o, 0, o.factOf(response)) // a repeat gets the first response, also after later ones
 		}
 		if own && (lost || needsRetry(response)) && o.attempts < maxRequests {

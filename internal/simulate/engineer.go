@@ -204,7 +204,10 @@ func (w *World) isEnabled(merchantID, address string) bool {
 // truth is the value of --as that agrees with the operator's books, "" while the operator itself may still decide.
 func (w *World) truth(e *ledger.Entry) string {
 	applied := w.checker.hasEffect(e)
-	if w.operators[operatorHost(e.Operator)].IsDelayed(effectKinds[e.Kind], e.UpstreamKey) {
+	if w.platformOf(e) != nil && e.Kind == ledger.Payment {
+		return string(map[bool]ledger.Status{true: ledger.Successful, false: ledger.Failed}[applied])
+	}
+	if w.platformOf(e) == nil && w.operators[operatorHost(e.Operator)].IsDelayed(effectKinds[e.Kind], e.UpstreamKey) {
 		return ""
 	}
 	if e.Kind != ledger.Payment {
@@ -232,6 +235,10 @@ func (c *checker) hasEffect(e *ledger.Entry) bool {
 
 // effectOf returns the effect of an entry's key.
 func (c *checker) effectOf(e *ledger.Entry) (outside.Effect, bool) {
+	if p := c.world.platformOf(e); p != nil {
+		effect, found := p.effects[e.UpstreamKey]
+		return effect, found
+	}
 	o := c.world.operators[operatorHost(e.Operator)]
 	if o == nil {
 		return outside.Effect{}, false

@@ -88,6 +88,9 @@ func (w *World) checkEnd() {
 		c.checkLinearizable(o)
 	}
 	c.checkUnaffected()
+	if p := w.platforms[platformHost]; p != nil {
+		p.messages.checkMessages(c)
+	}
 }
 
 // checkEffect checks that the ledger says what happened at the operator (invariants 1 and 6).

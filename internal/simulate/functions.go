@@ -174,6 +174,9 @@ func (w *World) environment(name string) string {
 	if name == settings.SMSRetention && w.smsRetention != 0 {
 		return w.smsRetention.String()
 	}
+	if name == settings.BaseURL && w.platforms != nil {
+		return platformBaseURL
+	}
 	return variables[name]
 }
 

@@ -29,6 +29,7 @@ func (c *checker) checkAccepted() {
 
 // checkStored checks that a callback which got 2xx is stored (invariant 8). An SMS has the reported status, or a later
 // one. A payment has it as its status, as a claim or as a conflict. One that was released needs no report of a failure.
+// A callback that cannot be read leads to a lookup, unless the status is final (decision "unread-callbacks").
 func (c *checker) checkStored(callback outside.Callback) {
 	e := c.entries[c.byUpstream[callback.Kind+" "+callback.Key]]
 	isReused := callback.Kind == outside.KindSMS && c.world.smsRetention != 0
@@ -36,13 +37,24 @@ func (c *checker) checkStored(callback outside.Callback) {
 	case isReused || callback.Content == outside.CallbackForged:
 	case e == nil:
 		c.fail(8, "the callback %s for %s got 2xx, and has no entry", callback.Status, callback.Key)
+	case callback.Kind == outside.KindSMS && callback.Content == outside.CallbackGarbage: // counted, and no lookup
 	case callback.Kind == outside.KindSMS:
 		if progress[string(e.Status)] < progress[callback.Status] {
 			c.fail(8, "%s is %s, and its receipt %s got 2xx", e.Key, e.Status, callback.Status)
 		}
-	case !c.keepsReport(e, ledger.Status(callback.Status)):
+	case callback.Content == outside.CallbackGarbage && (e.StatusFinal() || !e.DueAt.IsZero()): // a lookup, or none
+	case !slices.ContainsFunc(reportedAs(e, callback), func(s ledger.Status) bool { return c.keepsReport(e, s) }):
 		c.fail(8, "%s is %s/%s, and its callback %s got 2xx", e.Key, e.State, e.Status, callback.Status)
 	}
+}
+
+// reportedAs are the statuses that a callback may mean. The reason in a platform's callback of a failure decides which.
+func reportedAs(e *ledger.Entry, callback outside.Callback) []ledger.Status {
+	reported := ledger.Status(callback.Status)
+	if _, isPlatform := platformRowOf(e); isPlatform && reported == ledger.Failed {
+		return []ledger.Status{ledger.Failed, ledger.Cancelled, ledger.Expired}
+	}
+	return []ledger.Status{reported}
 }
 
 // keepsReport reports whether a payment has kept a reported status. A callback that began while the payment was
@@ -59,6 +71,10 @@ const paymentLifetime = 24 * time.Hour
 // expired checks that a payment expires only after its lifetime, or when its operator has ended it so (invariant 1).
 func (c *checker) expired(key string, before, after *ledger.Entry) {
 	if after.Status != ledger.Expired || before.Status == ledger.Expired {
+		return
+	}
+	row, isPlatform := platformRowOf(after)
+	if isPlatform && row.expires {
 		return
 	}
 	status, at, found := c.world.operators[operatorHost(after.Operator)].FinalStatus(after.UpstreamKey)

@@ -47,7 +47,11 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // routes are the parts of paths that name a request, and the names of the calls.
 var routes = []struct{ part, call string }{
 	{"/transactions/amount", "http charge"}, {"/requests", "http sms"}, {"/getStatus", "http getStatus"},
-	{"/mobilemoney/v1", "http payment"},
+	{"/mobilemoney/v1", "http payment"}, {"/requesttopay/", "http getStatus"}, {"/requesttopay", "http payment"},
+	{"token", "http token"}, {"/v2/deposits/", "http getStatus"}, {"/v2/deposits", "http payment"},
+	{"/checkout/sessions/", "http getStatus"}, {"/checkout/sessions", "http payment"},
+	{"/webpayment", "http payment"}, {"/transactionstatus", "http getStatus"}, {"/mp/init", "http prepare"},
+	{"/mp/paymentstatus", "http getStatus"}, {"/mp/pay", "http payment"},
 }
 
 // routeCall names a request without its ids.
@@ -62,6 +66,9 @@ func routeCall(request *http.Request) string {
 
 // serveOperator passes a request to the operator of its host.
 func (w *World) serveOperator(request *http.Request, body []byte) exchange {
+	if p := w.platforms[request.URL.Host]; p != nil {
+		return p.serve(request, body)
+	}
 	o := w.operators[request.URL.Host]
 	if o == nil {
 		w.fail("a request to the unknown operator %s", request.URL.Host)

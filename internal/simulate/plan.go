@@ -77,3 +77,9 @@ func (w *World) drawRates() {
 		}
 	}
 }
+
+// begin sets the length of a plan's faults.
+func (w *World) begin(length time.Duration) {
+	w.faultsEnd = bubbleStart.Add(length)
+	w.end = w.faultsEnd.Add(quietTime)
+}

@@ -86,12 +86,6 @@ func TestFoundSeeds(t *testing.T) {
 	}
 }
 
-// begin sets the length of a plan's faults.
-func (w *World) begin(length time.Duration) {
-	w.faultsEnd = bubbleStart.Add(length)
-	w.end = w.faultsEnd.Add(quietTime)
-}
-
 // crowded is begin for a history with many due entries of one merchant at one operator. All is well with the others.
 func (w *World) crowded() (sick *shop, operatorName string) {
 	w.begin(time.Hour)

@@ -3,6 +3,7 @@ package simulate
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,11 +16,13 @@ import (
 )
 
 var (
-	seedCount   = flag.Int("seeds", 100, "number of histories of TestSeeds")
-	firstSeed   = flag.Uint64("first", 1, "first seed of TestSeeds")
-	oneSeed     = flag.Uint64("seed", 0, "run one seed with its story")
-	storyCount  = flag.Int("shown", 1, "number of failing seeds that TestSeeds shrinks and shows")
-	workerCount = flag.Int("workers", 0, "processes of TestSeeds; 0 for GOMAXPROCS, 1 for its own process")
+	seedCount    = flag.Int("seeds", 100, "number of histories of TestSeeds")
+	firstSeed    = flag.Uint64("first", 1, "first seed of TestSeeds")
+	oneSeed      = flag.Uint64("seed", 0, "run one seed with its story")
+	storyCount   = flag.Int("shown", 1, "number of failing seeds that TestSeeds shrinks and shows")
+	workerCount  = flag.Int("workers", 0, "processes of TestSeeds; 0 for GOMAXPROCS, 1 for its own process")
+	platformStep = flag.Int("platforms", 10,
+		"each n-th seed is a history of the operators' platforms; 1 for all, 0 for none")
 	maxFailures = flag.Int("failures", 20, "number of failing seeds after which TestSeeds stops; 0 for no bound")
 )
 
@@ -36,24 +39,26 @@ func TestSeeds(t *testing.T) {
 		return
 	}
 	if *oneSeed != 0 {
-		result := runHistory(t, tape.FromSeed(*oneSeed), Options{Story: true})
+		options := optionsOf(*oneSeed)
+		options.Story = true
+		result := runHistory(t, tape.FromSeed(*oneSeed), options)
 		logStory(t, result)
 		return
 	}
 	started, startedCPU := time.Now(), cpuTime(t)
 	var report Report
-	var failed []Result
+	failed := map[uint64]Result{}
 	var failures []string
 	runSeeds(t, *firstSeed, *seedCount, *workerCount, &report, func(seed uint64, result Result) bool {
 		if result.Violation == nil {
 			return true
 		}
-		failure := fmt.Sprintf("seed %d: %s\nrun it again: go test ./internal/simulate -run TestSeeds -seed %d -v",
-			seed, result.Violation, seed)
+		const again = "run it again: go test ./internal/simulate -run TestSeeds -seed %d -platforms %d -v"
+		failure := fmt.Sprintf("seed %d: %s\n"+again, seed, result.Violation, seed, *platformStep)
 		t.Error(failure)
 		failures = append(failures, failure)
 		if len(failed) < *storyCount {
-			failed = append(failed, result)
+			failed[seed] = result
 		}
 		return report.Violations != *maxFailures
 	})
@@ -62,8 +67,8 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("stopped after %d failing seeds: %d of %d histories",
 			report.Violations, report.Histories, *seedCount)
 	}
-	for _, result := range failed {
-		showShrunk(t, result)
+	for _, seed := range slices.Sorted(maps.Keys(failed)) {
+		showShrunk(t, failed[seed], optionsOf(seed))
 	}
 	number := float64(report.Histories)
 	t.Logf("%d histories of the seeds from %d in %s: %.0f a second, %.0f per CPU-second\n%s", report.Histories,
@@ -71,6 +76,11 @@ func TestSeeds(t *testing.T) {
 	if len(failures) > 0 { // once more: CI shows only the end of a log
 		t.Logf("the failing seeds:\n%s", strings.Join(failures, "\n"))
 	}
+}
+
+// optionsOf selects the histories of the operators' platforms by their seeds.
+func optionsOf(seed uint64) Options {
+	return Options{Platforms: *platformStep > 0 && seed%uint64(*platformStep) == 0}
 }
 
 // cpuTime is the CPU time that the process and its ended workers have used.
@@ -139,19 +149,20 @@ func TestWorkersGiveSameReport(t *testing.T) {
 }
 
 // showShrunk looks for the simplest history with the same kind of violation, and logs its story.
-func showShrunk(t *testing.T, failed Result) {
+func showShrunk(t *testing.T, failed Result, options Options) {
 	t.Helper()
 	const kind = len("invariant 1:") // the violation's number
 	prefix := failed.Violation.Error()[:min(kind, len(failed.Violation.Error()))]
 	runs := 0
 	shortest := tape.Shrink(failed.Choices, maxShrinkRuns, func(choices []int) bool {
 		runs++
-		result := runHistory(t, tape.FromChoices(choices), Options{})
+		result := runHistory(t, tape.FromChoices(choices), options)
 		return result.Violation != nil && result.Violation.Error()[:min(kind, len(result.Violation.Error()))] == prefix
 	})
 	before, after := nonZero(failed.Choices), nonZero(shortest)
 	t.Logf("shrunk from %d to %d choices that are not zero, in %d runs:", before, after, runs)
-	logStory(t, runHistory(t, tape.FromChoices(shortest), Options{Story: true}))
+	options.Story = true
+	logStory(t, runHistory(t, tape.FromChoices(shortest), options))
 }
 
 func nonZero(choices []int) int {

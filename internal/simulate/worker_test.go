@@ -86,7 +86,7 @@ type worker struct {
 func runHere(t *testing.T) func(seed uint64) (seedResult, bool) {
 	t.Helper()
 	return func(seed uint64) (seedResult, bool) {
-		return seedResult{Seed: seed, Result: runHistory(t, tape.FromSeed(seed), Options{})}, true
+		return seedResult{Seed: seed, Result: runHistory(t, tape.FromSeed(seed), optionsOf(seed))}, true
 	}
 }
 
@@ -101,7 +101,8 @@ func startProcess(t *testing.T) worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := exec.CommandContext(t.Context(), program, "-test.run", "^TestSeeds$", "-test.timeout", "0", "-worker")
+	process := exec.CommandContext(t.Context(), program, "-test.run", "^TestSeeds$", "-test.timeout", "0", "-worker",
+		"-platforms", fmt.Sprint(*platformStep))
 	process.Stderr, process.ExtraFiles = os.Stderr, []*os.File{theirOutput}
 	input, err := process.StdinPipe()
 	if err == nil {
@@ -140,7 +141,7 @@ func serveSeeds(t *testing.T) {
 		if requests.Decode(&seed) != nil {
 			return // no more seeds
 		}
-		r := seedResult{Seed: seed, Result: runHistory(t, tape.FromSeed(seed), Options{})}
+		r := seedResult{Seed: seed, Result: runHistory(t, tape.FromSeed(seed), optionsOf(seed))}
 		if r.Result.Violation != nil {
 			r.Violation, r.Result.Violation = r.Result.Violation.Error(), nil
 		} else {

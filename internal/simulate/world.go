@@ -45,6 +45,7 @@ type World struct {
 	database   *tables.Database
 	secrets    *outside.Secrets
 	operators  map[string]*outside.Operator       // by host
+	platforms  map[string]*platform               // by host; none but in a history of platforms
 	servers    map[string]*outside.MerchantServer // by host
 	shops      []*shop
 	tools      *sync.Pool // the blueprint's
@@ -109,6 +110,8 @@ type Counts struct {
 type Options struct {
 	// Story keeps a line for each event.
 	Story bool
+	// Platforms mixes payments by the operators' platforms with orders by the gateway's protocol.
+	Platforms bool
 	// Plan, if set, replaces the drawn rates, orders and windows.
 	Plan func(*World)
 }
@@ -133,9 +136,12 @@ func Run(choices *tape.Tape, options Options) Result {
 	}
 	w := newWorld(b, choices)
 	w.hasStory = options.Story
-	if options.Plan != nil {
+	switch {
+	case options.Plan != nil:
 		options.Plan(w)
-	} else {
+	case options.Platforms:
+		planPlatforms(w)
+	default:
 		w.drawHistory()
 	}
 	w.planRounds()

@@ -17,6 +17,8 @@ const (
 	Insert         Operation = "Insert"
 	Replace        Operation = "Replace"
 	ClaimReference Operation = "ClaimReference"
+	BindMessage    Operation = "BindMessage"
+	FindMessage    Operation = "FindMessage"
 	Get            Operation = "Get"
 	DueKeys        Operation = "DueKeys"
 	MoveDue        Operation = "MoveDue"
@@ -118,7 +120,9 @@ func (f *Faults) CallCount(o Operation) int {
 // WriteCount is the number of writes, including those that failed. A MoveDue is not counted.
 func (f *Faults) WriteCount() int {
 	count := 0
-	for _, write := range []Operation{Insert, Replace, ClaimReference, UpdateRate, Adjust, SaveHealth, SaveDisabled} {
+	for _, write := range []Operation{
+		Insert, Replace, ClaimReference, BindMessage, FindMessage, UpdateRate, Adjust, SaveHealth, SaveDisabled,
+	} {
 		count += f.CallCount(write)
 	}
 	return count

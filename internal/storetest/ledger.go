@@ -28,6 +28,7 @@ var (
 	_ ledger.DayIndex = (*Ledger)(nil)
 
 	_ ledger.ReferenceIndex = (*Ledger)(nil)
+	_ ledger.MessageIndex   = (*Ledger)(nil)
 )
 
 // NewLedger makes an empty ledger without faults.
@@ -68,6 +69,30 @@ func (l *Ledger) ClaimReference(ctx context.Context, charge *ledger.Entry) (stri
 	return run(ctx, &l.Faults, Call{Operation: ClaimReference, Key: charge.Key}, func() (string, error) {
 		return l.store.ClaimReference(ctx, charge)
 	})
+}
+
+// BindMessage implements ledger.MessageIndex.
+func (l *Ledger) BindMessage(
+	ctx context.Context, account, reference, id string, expireAt time.Time,
+) ([]ledger.Status, error) {
+	call := Call{Operation: BindMessage, Key: ledger.Key{Kind: ledger.SMS, ID: id}}
+	return run(ctx, &l.Faults, call, func() ([]ledger.Status, error) {
+		return l.store.BindMessage(ctx, account, reference, id, expireAt)
+	})
+}
+
+// FindMessage implements ledger.MessageIndex.
+func (l *Ledger) FindMessage(
+	ctx context.Context, account, reference string, statuses []ledger.Status, expireAt time.Time,
+) (id string, early []ledger.Status, err error) {
+	_, err = run(ctx, &l.Faults, Call{Operation: FindMessage}, func() (string, error) {
+		id, early, err = l.store.FindMessage(ctx, account, reference, statuses, expireAt)
+		return id, err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	return id, early, nil
 }
 
 // Get implements ledger.Reader.

@@ -3,17 +3,14 @@ package template
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-)
 
-// accountID is the AWS account of resolved ARNs.
-const accountID = "000000000000"
+	"mobilegateway/internal/template/node"
+)
 
 // document is the template as it is written.
 type document struct {
@@ -27,56 +24,18 @@ type document struct {
 	Resources  yaml.Node `yaml:"Resources"`
 }
 
-// entries yields a mapping's keys and values in the order of the file; nil has none.
-func entries(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
-	return func(yield func(string, *yaml.Node) bool) {
-		if n == nil || n.Kind != yaml.MappingNode {
-			return
-		}
-		for entry := range slices.Chunk(n.Content, 2) {
-			if !yield(entry[0].Value, entry[1]) {
-				return
-			}
-		}
-	}
-}
-
-// valueAt returns the value below nested mappings, one key for each; nil if a key is missing.
-func valueAt(n *yaml.Node, keys ...string) *yaml.Node {
-	for _, key := range keys {
-		var value *yaml.Node
-		for name, found := range entries(n) {
-			if name == key {
-				value = found
-			}
-		}
-		n = value
-	}
-	return n
-}
-
-// items lists the items of a sequence; nil has none.
-func items(n *yaml.Node) []*yaml.Node {
-	if n == nil {
-		return nil
-	}
-	return n.Content
-}
-
 // resolver resolves values with intrinsic functions. It keeps the first error in err, so that a reader checks it once
 // per resource; what it returns after an error has no meaning.
 type resolver struct {
 	references    map[string]string // Template.References
 	resourceTypes map[string]string // by logical id
 	conditions    yaml.Node
-	region        string
 	err           error
 }
 
 func newResolver(root *document, options Options) (*resolver, error) {
 	r := &resolver{
-		references: map[string]string{}, resourceTypes: map[string]string{},
-		conditions: root.Conditions, region: cmp.Or(options.Region, "us-east-1"),
+		references: map[string]string{}, resourceTypes: map[string]string{}, conditions: root.Conditions,
 	}
 	for name, parameter := range root.Parameters {
 		if parameter.Default != nil {
@@ -90,8 +49,8 @@ func newResolver(root *document, options Options) (*resolver, error) {
 		r.references[name] = value
 	}
 	for name, value := range map[string]string{
-		"StackName": cmp.Or(options.StackName, "local"), "Region": r.region, "AccountId": accountID,
-		"Partition": "aws", "URLSuffix": "amazonaws.com",
+		"StackName": cmp.Or(options.StackName, "local"), "AccountId": "000000000000",
+		"Region": cmp.Or(options.Region, "us-east-1"), "Partition": "aws", "URLSuffix": "amazonaws.com",
 	} {
 		r.references["AWS::"+name] = value
 	}
@@ -101,18 +60,18 @@ func newResolver(root *document, options Options) (*resolver, error) {
 // nameResources sets what a reference to each resource resolves to. That is the name in the template, else the logical
 // id, with the prefix if it is a table.
 func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error {
-	for id, resource := range entries(resources) {
+	for id, resource := range node.Entries(resources) {
 		r.references[id] = id
-		if kind := valueAt(resource, "Type"); kind != nil {
+		if kind := node.At(resource, "Type"); kind != nil {
 			r.resourceTypes[id] = kind.Value
 		}
 		if r.resourceTypes[id] == "AWS::DynamoDB::Table" {
 			r.references[id] = tablePrefix + id
 		}
 	}
-	for id, resource := range entries(resources) {
+	for id, resource := range node.Entries(resources) {
 		for _, property := range []string{"TableName", "Name", "LogGroupName", "FunctionName"} {
-			if n := valueAt(resource, "Properties", property); n != nil {
+			if n := node.At(resource, "Properties", property); n != nil {
 				r.references[id] = r.text(n)
 			}
 		}
@@ -130,15 +89,10 @@ func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// text resolves a scalar, !Ref, !GetAtt, !Sub or !If to its text; nil is "".
+// text resolves a scalar, !Ref, !Sub or !If to its text; nil is "".
 func (r *resolver) text(n *yaml.Node) string {
 	if n == nil {
 		return ""
-	}
-	if n.Kind == yaml.MappingNode && len(n.Content) == 2 { // the long form, such as Fn::Sub: text
-		short := *n.Content[1]
-		short.Tag = "!" + strings.TrimPrefix(n.Content[0].Value, "Fn::")
-		return r.text(&short)
 	}
 	switch {
 	case n.Tag == "!If":
@@ -147,8 +101,6 @@ func (r *resolver) text(n *yaml.Node) string {
 		r.fail(n, "a text was expected")
 	case n.Tag == "!Ref":
 		return r.reference(n, n.Value)
-	case n.Tag == "!GetAtt":
-		return r.attribute(n, n.Value)
 	case n.Tag == "!Sub":
 		return r.substitute(n)
 	case strings.HasPrefix(n.Tag, "!!"):
@@ -181,35 +133,12 @@ func (r *resolver) reference(n *yaml.Node, name string) string {
 	return value
 }
 
-// attribute resolves <logical id>.Arn and <logical id>.StreamArn.
-func (r *resolver) attribute(n *yaml.Node, reference string) string {
-	id, attribute, _ := strings.Cut(reference, ".")
-	kind := strings.Split(r.resourceTypes[id], "::")
-	if len(kind) < 2 {
-		r.fail(n, "%q refers to nothing", reference)
-		return ""
-	}
-	arn := strings.Join([]string{"arn:aws", strings.ToLower(kind[1]), r.region, accountID, r.references[id]}, ":")
-	switch attribute {
-	case "Arn":
-		return arn
-	case "StreamArn":
-		return arn + "/stream"
-	}
-	r.fail(n, "the attribute of %q is not supported", reference)
-	return ""
-}
-
 // subPlaceholder is one ${...} of !Sub.
 var subPlaceholder = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
 func (r *resolver) substitute(n *yaml.Node) string {
 	return subPlaceholder.ReplaceAllStringFunc(n.Value, func(match string) string {
-		name := match[2 : len(match)-1]
-		if strings.Contains(name, ".") {
-			return r.attribute(n, name)
-		}
-		return r.reference(n, name)
+		return r.reference(n, match[2:len(match)-1])
 	})
 }
 
@@ -219,7 +148,7 @@ func (r *resolver) branch(n *yaml.Node) *yaml.Node {
 		r.fail(n, "!If needs a condition and two values")
 		return nil
 	}
-	condition := valueAt(&r.conditions, n.Content[0].Value)
+	condition := node.At(&r.conditions, n.Content[0].Value)
 	if condition == nil {
 		r.fail(n, "there is no condition %q", n.Content[0].Value)
 		return nil
@@ -240,13 +169,4 @@ func (r *resolver) isTrue(n *yaml.Node) bool {
 	}
 	r.fail(n, "the condition %s is not supported", n.Tag)
 	return false
-}
-
-// ownResource returns the last branch of !If [Condition, !Ref Parameter, own]: the template's own resource, which is
-// used if no parameter names another one.
-func ownResource(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Tag == "!If" && len(n.Content) == 3 && n.Content[1].Tag == "!Ref" {
-		return n.Content[2]
-	}
-	return n
 }

@@ -1,5 +1,6 @@
-// Package template reads the deployment's template.yaml: its routes, functions, tables, secrets, roles and gateway
-// responses, with references resolved. The local run, the tests and the benchmarks therefore use what is deployed.
+// Package template reads the deployment's template.yaml: its routes, functions, tables, secrets and gateway responses,
+// with references resolved. The local run, the tests and the benchmarks therefore use what is deployed. Package roles
+// reads the permissions.
 //
 // It supports the part of AWS SAM and CloudFormation that this template uses. In a value that it reads, an unsupported
 // intrinsic function is an error that names the line. It changes nothing and starts nothing.
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"mobilegateway/internal/template/node"
 )
 
 // Template is the content of a template. Each list is in the order of the file.
@@ -24,7 +27,6 @@ type Template struct {
 	Functions        []Function
 	Tables           []Table
 	Secrets          []Secret
-	Roles            []Role
 	// References are what !Ref resolves to: parameters' values (the given ones, else the defaults), pseudo parameters,
 	// and resources' names by logical id.
 	References map[string]string
@@ -61,9 +63,6 @@ type Function struct {
 	Environment map[string]string // Globals and the function's own variables, references resolved
 	Streams     []Stream
 	Schedules   []string // expressions such as rate(1 minute)
-	// Role and LogGroup are logical ids; "" if the template leaves them to AWS.
-	Role     string
-	LogGroup string
 }
 
 // Stream is a DynamoDB stream that invokes a function.
@@ -151,8 +150,8 @@ func Parse(text []byte, options Options) (*Template, error) {
 		return nil, err
 	}
 	t := &Template{References: r.references, GatewayResponses: map[string]GatewayResponse{}}
-	for id, resource := range entries(&root.Resources) {
-		t.addResource(id, valueAt(resource, "Properties"), &root, r)
+	for id, resource := range node.Entries(&root.Resources) {
+		t.addResource(id, node.At(resource, "Properties"), &root, r)
 		if r.err != nil {
 			return nil, fmt.Errorf("%s: %w", id, r.err)
 		}
@@ -172,8 +171,6 @@ func (t *Template) addResource(id string, properties *yaml.Node, root *document,
 		t.addFunction(id, properties, root, r)
 	case "AWS::DynamoDB::Table":
 		t.addTable(id, properties, r)
-	case "AWS::IAM::Role":
-		t.Roles = append(t.Roles, r.readRole(id, properties))
 	case "AWS::SecretsManager::Secret":
 		t.Secrets = append(t.Secrets, Secret{LogicalID: id, Name: r.references[id]})
 	}
@@ -187,11 +184,6 @@ func (t *Template) Function(name string) *Function {
 // Table finds a table by its logical id; nil if there is none.
 func (t *Template) Table(logicalID string) *Table {
 	return find(t.Tables, func(table Table) bool { return table.LogicalID == logicalID })
-}
-
-// Role finds a role by its logical id; nil if there is none.
-func (t *Template) Role(logicalID string) *Role {
-	return find(t.Roles, func(role Role) bool { return role.LogicalID == logicalID })
 }
 
 func find[T any](list []T, matches func(T) bool) *T {

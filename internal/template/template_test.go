@@ -234,8 +234,9 @@ func TestUnsupportedTemplates(t *testing.T) {
 		"unknown condition":           {variable("!If [C, a, b]"), `no condition "C"`},
 		"unsupported condition":       {orCondition, "!Or is not supported"},
 		"incomplete if":               {"Conditions: {C: !Equals [a, b]}\n" + variable("!If [C, a]"), "two values"},
-		"unknown attribute":           {variable("!GetAtt F.Version"), "the attribute of \"F.Version\""},
-		"attribute of nothing":        {variable("!GetAtt G.Arn"), `"G.Arn" refers to nothing`},
+		"attribute":                   {variable("!GetAtt F.Arn"), "line 6: !GetAtt is not supported"},
+		"attribute in a substitution": {variable("!Sub \"${F.Arn}\""), `"F.Arn" refers to nothing`},
+		"long form":                   {variable("{\"Fn::Sub\": x}"), "a text was expected"},
 		"substitution of nothing":     {variable("!Sub \"${Nothing}\""), `"Nothing" refers to nothing`},
 		"sequence in place of a text": {variable("[a]"), "a text was expected"},
 		"timeout in words":            {minimalTemplate + "      Timeout: soon\n", `"soon" is not a number`},
@@ -265,7 +266,7 @@ func TestConditions(t *testing.T) {
 Conditions: {Has: !Not [!Equals [!Ref P, ""]]}
 ` + minimalTemplate + `
       Environment:
-        Variables: {A: !If [Has, !Sub "https://${P}", other], B: {"Fn::If": [Has, !If [Has, x, y], z]}}
+        Variables: {A: !If [Has, !Sub "https://${P}", other], B: !If [Has, !If [Has, x, y], z]}
 `
 	for value, want := range map[string]string{"": "other z", "here": "https://here x"} {
 		actual := parse(t, text, template.Options{Parameters: map[string]string{"P": value}})
@@ -344,7 +345,7 @@ func TestBaseURL(t *testing.T) {
 
 func TestParametersAndPseudoParameters(t *testing.T) {
 	text := "Parameters: {P: {Type: String, Default: p}, Q: {Type: String}}\n" + minimalTemplate +
-		"      Environment: {Variables: {A: !Sub \"${P}-${AWS::StackName}-${AWS::Region}\", B: {Ref: P}}}\n"
+		"      Environment: {Variables: {A: !Sub \"${P}-${AWS::StackName}-${AWS::Region}\", B: !Ref P}}\n"
 	options := template.Options{StackName: "s", Region: "r", Parameters: map[string]string{"Q": "q"}}
 	actual := parse(t, text, options)
 	want := map[string]string{"A": "p-s-r", "B": "p"}

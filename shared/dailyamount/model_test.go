@@ -69,7 +69,8 @@ func (d *dayModel) reserve(_ *rapid.T, a *paymentAttempt) {
 		Fingerprint: "f", UpstreamKey: a.id, AmountMinor: a.minor, Currency: "XOF",
 	}
 	key := operation.IdempotencyKey{Value: a.id, Part: "order_id"}
-	reservation, _, err := d.Pipeline.Reserve(context.Background(), d.NewRequest(), d.profile, entry, key)
+	choice := operationtest.Choice("orange")
+	reservation, _, err := d.Pipeline.Reserve(context.Background(), d.NewRequest(), d.profile, entry, choice, key)
 	if err == nil && reservation != nil {
 		a.reservation, a.nextStep = reservation, d.reserveDailyAmount
 	}

@@ -20,7 +20,7 @@ func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry, claim ledger
 			return e.RecordUserSMS(claim, ledger.UserSMSOutcome{State: state})
 		}
 	}
-	notifier, capabilities, found := c.Operators.UserSMSSender(e.Operator)
+	notifier, capabilities, found := c.Operators.UserSMSSender(e)
 	country, _ := market.ByAlpha2(e.Country)
 	number, numberValid := parsePayerMSISDN(e.PayerMSISDN(), country)
 	if !found || !numberValid {
@@ -31,11 +31,10 @@ func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry, claim ledger
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.SMSTimeout)
 	defer cancel()
+	call := operator.NewCall(e)
+	call.MayRepeat = claim.MayHaveBeenSent
 	result := notifier.SendUserSMS(ctx, operator.UserSMSCall{
-		Call: operator.Call{
-			Operator: e.Operator, AccountID: e.Account, UpstreamKey: e.UpstreamKey,
-			MCO: country.MCO, Country: e.Country, MayRepeat: claim.MayHaveBeenSent,
-		},
+		Call:   call,
 		MSISDN: number.E164(),
 		Text: capabilities.UserSMSTemplates.Render(e.Lang, operator.UserSMSValues{
 			Amount: money.Format(e.AmountMinor, e.Exponent), Currency: e.Currency, Merchant: e.Merchant, OrderID: e.ID,

@@ -36,7 +36,7 @@ func TestUserSMSText(t *testing.T) {
 		if after := sendUserSMS(k, e); after.UserSMS != ledger.UserSMSSent {
 			t.Errorf("the SMS is %q, want sent", after.UserSMS)
 		}
-		want.UpstreamKey, want.AccountID = "DemoShop_1", "a1"
+		want.Platform, want.UpstreamKey, want.OrderID, want.AccountID = want.Operator, "DemoShop_1", "DemoShop_1", "a1"
 		if diff := cmp.Diff(want, k.Operator.UserSMSCalls()[0]); diff != "" {
 			t.Errorf("call of the operator (-want +got):\n%s", diff)
 		}

@@ -4,7 +4,10 @@
 // bare internal error. The invariant: Cause is only logged, and never reaches a client.
 package fault
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Kind is the class of a fault. Each kind is one row of oneapi's table.
 type Kind int
@@ -100,6 +103,11 @@ func New(kind Kind) *Fault { return &Fault{Kind: kind} }
 
 // ForPart makes a fault about a message part.
 func ForPart(kind Kind, part string) *Fault { return &Fault{Kind: kind, Part: part} }
+
+// NotAllowed returns a fault for a part with another value than the valid ones, which it lists.
+func NotAllowed(part string, valid []string) *Fault {
+	return &Fault{Kind: ValueNotAllowed, Part: part, Value: strings.Join(valid, ", ")}
+}
 
 // BrokenRule makes an InvalidPart fault. The rule is for the log: the response only names the part.
 func BrokenRule(part, rule string) *Fault {

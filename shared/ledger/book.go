@@ -35,19 +35,11 @@ type Book struct {
 // the key. resendWindow returns how long after the first send the operator may get a second one; nil means never. e is
 // not changed. A first request costs one write, a repeat one call, a takeover two.
 func (b *Book) Reserve(
-	ctx context.Context, e *Entry, resendWindow func(operator string) time.Duration,
+	ctx context.Context, e *Entry, resendWindow func(*Entry) time.Duration,
 ) (*Entry, Verdict, error) {
-	now := Timestamp(b.Now())
-	owner, err := b.token()
+	fresh, err := b.newReservation(e)
 	if err != nil {
 		return nil, 0, err
-	}
-	fresh := e.Clone()
-	fresh.BeginReservation(owner, now)
-	fresh.truncateTimes()
-	fresh.Writer = owner
-	if !fresh.Leased(now) {
-		return nil, 0, errors.New("ledger: the lease of a reservation must end after now: set LeaseUntil")
 	}
 	existing, err := b.Store.Insert(ctx, fresh)
 	if err != nil {
@@ -56,18 +48,54 @@ func (b *Book) Reserve(
 	if existing == nil {
 		return fresh, NewReservation, nil
 	}
-	return b.takeOver(ctx, existing, fresh, resendWindow)
+	return b.takeOver(ctx, existing, fresh, resendWindow, true)
+}
+
+// ReserveExisting is Reserve for a key that may not be reserved for the first time. It returns nil if no entry binds
+// the key: there is none, or it was released without binding its body. It costs one read more, and needs the Reader.
+func (b *Book) ReserveExisting(
+	ctx context.Context, e *Entry, resendWindow func(*Entry) time.Duration,
+) (*Entry, Verdict, error) {
+	existing, err := b.Find(ctx, e.Key)
+	if err != nil || existing == nil {
+		return nil, 0, err
+	}
+	fresh, err := b.newReservation(e)
+	if err != nil {
+		return nil, 0, err
+	}
+	return b.takeOver(ctx, existing, fresh, resendWindow, false)
+}
+
+// newReservation returns a copy of e as the first reservation of its key.
+func (b *Book) newReservation(e *Entry) (*Entry, error) {
+	now := Timestamp(b.Now())
+	owner, err := b.token()
+	if err != nil {
+		return nil, err
+	}
+	fresh := e.Clone()
+	fresh.BeginReservation(owner, now)
+	fresh.truncateTimes()
+	fresh.Writer = owner
+	if !fresh.Leased(now) {
+		return nil, errors.New("ledger: the lease of a reservation must end after now: set LeaseUntil")
+	}
+	return fresh, nil
 }
 
 // takeOver decides on fresh, and takes existing over if that is allowed. After a lost race it decides once more, on the
-// entry that won.
+// entry that won. Unless mayBind, it returns nil for an entry that binds no body.
 func (b *Book) takeOver(
-	ctx context.Context, existing, fresh *Entry, resendWindow func(string) time.Duration,
+	ctx context.Context, existing, fresh *Entry, resendWindow func(*Entry) time.Duration, mayBind bool,
 ) (*Entry, Verdict, error) {
 	for range 2 {
+		if !mayBind && existing.State == Released && existing.Fingerprint == "" {
+			return nil, 0, nil
+		}
 		var window time.Duration
 		if resendWindow != nil {
-			window = resendWindow(existing.Operator)
+			window = resendWindow(existing)
 		}
 		verdict := Decide(existing, fresh, fresh.UpdatedAt, window)
 		if verdict == NewReservation { // it expired after the put: the next request gets the key

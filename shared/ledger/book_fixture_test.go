@@ -44,7 +44,7 @@ func (b *bench) request(kind ledger.Kind, fingerprint string) *ledger.Entry {
 	}
 }
 
-func anHour(string) time.Duration { return time.Hour }
+func anHour(*ledger.Entry) time.Duration { return time.Hour }
 
 func (b *bench) reserve(t *testing.T, kind ledger.Kind, fingerprint string, want ledger.Verdict) *ledger.Entry {
 	t.Helper()

@@ -63,6 +63,28 @@ func (e *Entry) pollable() bool {
 // claimOpen is true while a claim waits for its confirmation, also during a reservation.
 func (e *Entry) claimOpen() bool { return e.Claim.Status != "" && !e.StatusFinal() }
 
+// RequestLookup makes the next lookup of a payment due now, and reports whether that changed the entry. A payment with
+// a final status has none, and one whose call is in flight gets its own.
+func (e *Entry) RequestLookup(now time.Time) bool {
+	if e.Kind != Payment || !e.pollable() || !e.PollAt.IsZero() && !e.PollAt.After(now) {
+		return false
+	}
+	e.PollAt = now
+	e.Reschedule()
+	return true
+}
+
+// EndReleasedLookups ends the lookups of a released payment that a callback requested, after a response without a
+// success. It reports whether that changed the entry.
+func (e *Entry) EndReleasedLookups() bool {
+	if e.State != Released || e.claimOpen() || e.PollAt.IsZero() {
+		return false
+	}
+	e.PollAt, e.PollAttempts = time.Time{}, 0
+	e.Reschedule()
+	return true
+}
+
 // LookupDue is true once the next lookup is due: the next poll, or that of an open claim.
 func (e *Entry) LookupDue(now time.Time) bool {
 	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }

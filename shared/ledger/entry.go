@@ -25,6 +25,7 @@ const (
 	Payment   Kind = "pay"
 	SMS       Kind = "sms"
 	Reference Kind = "reference"
+	MessageID Kind = "message" // finds an SMS by its operator's id
 )
 
 // State is where our call of the operator is.
@@ -180,8 +181,11 @@ type Entry struct {
 	// is for readers.
 	FailureReason FailureReason
 	NotifToken    string
-	NotifyURL     string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
-	NotifyFrom    AddressSource
+	// Material is what the operator's driver needs for every later call: the operator's own key of the payment, or its
+	// page's token. "" for none.
+	Material   string
+	NotifyURL  string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
+	NotifyFrom AddressSource
 
 	// SMS.
 	Address      string // the recipient's alias or acr, as in the request's address field

@@ -26,6 +26,11 @@ type CallOutcome struct {
 	ResponseBody      []byte
 	OperatorReference string
 	NotifToken        string
+	Material          string
+	// Report goes with Done of a payment that its operator decided at once; nil for pending.
+	Report *StatusReport
+	// Receipts goes with Done of an SMS: the operator's receipts that came before its response.
+	Receipts []Status
 	// FailureReason goes with a refused payment.
 	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
@@ -106,9 +111,13 @@ func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) b
 	if !e.applyCall(owner, outcome, now) {
 		return false
 	}
+	if outcome.State == Done && outcome.Report != nil {
+		e.ApplyFinalStatus(*outcome.Report, now)
+	}
 	if late && (e.State == Done || e.State == Refused) {
 		e.enqueueLate(outcome.NotifyURL, e.Status != status, now)
 	}
+	e.ApplyReceipts(outcome.Receipts, now)
 	return true
 }
 
@@ -170,9 +179,15 @@ func (e *Entry) applyCall(owner string, outcome CallOutcome, now time.Time) bool
 
 // applySuccess is ApplyOutcome for a success of any owner, former or not.
 func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
+	reported := Successful
+	if outcome.Report != nil {
+		reported = outcome.Report.Status
+	}
 	switch {
+	case e.State == Refused && reported == e.Status:
+		return false
 	case e.State == Refused:
-		return e.addConflict(Conflict{Status: Successful, Reason: reasonFinal, Source: sourceResponse, At: now})
+		return e.addConflict(Conflict{Status: reported, Reason: reasonFinal, Source: sourceResponse, At: now})
 	case e.State == Done && (e.ResponseStatus != 0 || outcome.ResponseStatus == 0):
 		return false
 	}
@@ -256,6 +271,17 @@ func (e *Entry) storeResponse(outcome CallOutcome) {
 	}
 	e.OperatorReference = cmp.Or(e.OperatorReference, outcome.OperatorReference)
 	e.NotifToken = cmp.Or(e.NotifToken, outcome.NotifToken)
+	e.Material = cmp.Or(e.Material, outcome.Material)
+}
+
+// StoreMaterial stores what the operator returned before the payment itself, for the owner of a live reservation. It
+// returns false if another attempt owns the entry, or if the lease has ended: the caller must not pay then.
+func (e *Entry) StoreMaterial(owner, material string, now time.Time) bool {
+	if e.Owner != owner || !e.Leased(now) {
+		return false
+	}
+	e.Material = material
+	return true
 }
 
 // MarkLapsed applies the end of a reservation's lease, LapseMargin later: the entry is unknown, and the sweep processes

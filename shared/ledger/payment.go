@@ -22,9 +22,12 @@ const (
 	reasonUnconfirmed = "unconfirmed"
 	sourceCallback    = "callback"
 	sourceLookup      = "getStatus"
-	sourceResponse    = "response"
+	sourceResponse    = SourceResponse
 	sourceManual      = "manual"
 )
+
+// SourceResponse is the source of a report that the operator's response to our own call made.
+const SourceResponse = "response"
 
 // FailureReason is why a payment was not paid, in the word that the merchant gets (decision "pay-failure-reason").
 type FailureReason string
@@ -67,7 +70,7 @@ const (
 // StatusReport is a final status of a payment with the values that the operator reported along with it.
 type StatusReport struct {
 	Status Status // Successful, Failed, Cancelled or Expired
-	Source string // "callback" or "getStatus"
+	Source string // "callback", "getStatus" or SourceResponse
 	// HasAmount is true if the operator reported the amount. AmountMinor is in the currency's minor units, -1 if the
 	// text was not an amount. Currency is "" if none was reported.
 	HasAmount   bool
@@ -107,6 +110,16 @@ func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 	}
 	e.applyFinal(r, now)
 	return Applied
+}
+
+// ContradictionsSince counts what contradicts the entry as it was before: new conflicts, and a success after a release,
+// which was wrong to say that nothing was applied.
+func (e *Entry) ContradictionsSince(before Entry) int {
+	count := len(e.Conflicts) - len(before.Conflicts)
+	if before.State == Released && e.Status == Successful {
+		count++
+	}
+	return count
 }
 
 // rejectClaim ends an open claim of success on a released payment after the operator has confirmed the release: no
@@ -191,6 +204,23 @@ func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
 		return Unchanged
 	}
 	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: sourceLookup}, now)
+}
+
+// EndNeverSent ends an unknown payment that certainly never reached its operator, or whose page no payer has got
+// (decisions "never-sent" and "inert-payments"). If the merchant has got 201, the payment is failed. Otherwise it is
+// released, so that a retry may send it. Unchanged: the payment is not unknown, or an open claim speaks against it, or
+// that the operator knew its key.
+func (e *Entry) EndNeverSent(now time.Time) Effect {
+	if e.Kind != Payment || e.State != Unknown || e.StatusFinal() || e.Claim.Status != "" || e.KeyTaken {
+		return Unchanged
+	}
+	e.EverUnknown, e.NothingSent = false, false
+	if e.ResponseStatus != 0 {
+		return e.ApplyFinalStatus(StatusReport{Status: Failed, Source: sourceLookup}, now)
+	}
+	e.State, e.PollAt, e.PollAttempts = Released, time.Time{}, 0
+	e.Reschedule()
+	return Applied
 }
 
 // ClaimFlagged is true if an open claim of success needs a person: no lookup has confirmed it for ClaimFlagAfter. The

@@ -19,6 +19,15 @@ func (s Status) progress() int {
 	}
 }
 
+// ApplyReceipts applies delivery receipts in their order, and reports whether one of them changed the entry.
+func (e *Entry) ApplyReceipts(statuses []Status, now time.Time) bool {
+	changed := false
+	for _, status := range statuses {
+		changed = e.ApplyReceipt(status, now) == Applied || changed
+	}
+	return changed
+}
+
 // ApplyReceipt applies an operator's delivery receipt (decision "sms-receipts"). A further status is Applied, and goes
 // to the outbox once if the merchant requested receipts. The same status, a step back, and any status after a final one
 // are Unchanged. It may come before the response to our own call. A receipt proves that the message was sent, so an

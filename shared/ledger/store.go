@@ -76,5 +76,18 @@ type ReferenceIndex interface {
 	ChargeOfReference(ctx context.Context, merchantID, referenceCode string) (chargeID string, err error)
 }
 
+// MessageIndex is the part of a store that finds a message by its operator's id, for operators that send the receipts
+// of all messages to one address (decision "static-callbacks"). account is what the message is pinned to.
+type MessageIndex interface {
+	// BindMessage stores which message (id of its entry) an operator's id names, and returns the statuses that were
+	// reported before. It costs one write, and one more for each receipt that came first.
+	BindMessage(ctx context.Context, account, reference, id string, expireAt time.Time) (early []Status, err error)
+
+	// FindMessage returns the id of the message that an operator's id names, with the statuses that were reported
+	// before it was bound. Until then the id is "", and the statuses are kept. It costs one refused or stored write.
+	FindMessage(ctx context.Context, account, reference string, statuses []Status, expireAt time.Time) (
+		id string, early []Status, err error)
+}
+
 // DueShards is the number of partitions of the due index. It may grow, never shrink.
 const DueShards = 16

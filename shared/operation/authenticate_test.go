@@ -107,7 +107,8 @@ func TestReserveDailyAmount(t *testing.T) {
 			profile := operationtest.DemoProfile()
 			profile.DailyAmounts = map[string]int64{"XOF": c.limit}
 			ctx, req := context.Background(), w.NewRequest()
-			reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, e, operation.IdempotencyKey{})
+			choice := operationtest.Choice("orange")
+			reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, e, choice, operation.IdempotencyKey{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +144,8 @@ func TestAmountOfAnEarlierDayIsRefunded(t *testing.T) {
 	}
 	reserve := func() *ledger.Entry {
 		req := w.NewRequest()
-		reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, newCharge(), operation.IdempotencyKey{})
+		choice := operationtest.Choice("orange")
+		reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, newCharge(), choice, operation.IdempotencyKey{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -51,43 +52,86 @@ func (p *Pipeline) ExpireAt(retention time.Duration) time.Time {
 	return p.Now().Add(retention)
 }
 
-// SelectOperator selects the operator of a country for a merchant, for requests that name none (charge and SMS,
-// decision "charge-country"). It returns Forbidden if the merchant may not use the operation there.
+// Choice is the platform and the account of a new transaction, or the refusal of a key without an entry.
+type Choice struct {
+	operator.Selection
+	// Refusal is set if nothing serves the request now. A key that has an entry already gets its response.
+	Refusal error
+	// Check returns why the driver's platform does not take the request; nil checks nothing.
+	Check CheckFunc
+}
+
+// CheckFunc checks a request before anything is stored. common is filled in from the new entry.
+type CheckFunc func(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault
+
+// partMCO names the country of a charge or an SMS.
+const partMCO = "X-Operator-MCO"
+
+// SelectOperator selects the operator of a country for a merchant, for a charge or an SMS, which name none (decision
+// "charge-country"). It is the first in the profile's order that has a platform for it. The error is Forbidden if the
+// merchant may not use the operation there.
 func (p *Pipeline) SelectOperator(
-	profile *merchant.Profile, operation string, country market.Country,
-) (operator.Capabilities, error) {
+	ctx context.Context, profile *merchant.Profile, operation string, country market.Country,
+) (Choice, error) {
 	if reason := profile.ReasonNotAllowed(operation, country.Alpha2, ""); reason != "" {
-		return operator.Capabilities{}, fault.NotEntitled(reason)
+		return Choice{}, fault.NotEntitled(reason)
 	}
-	capabilities, found := operator.FirstServing(profile.Operators, country.Alpha2)
-	if !found {
-		return operator.Capabilities{}, fault.NotEntitled("no operator of the profile serves " + country.Name)
+	if country.Alpha2 == "" {
+		return Choice{}, fault.NotEntitled("the profile has no country")
 	}
-	return capabilities, nil
+	routes, err := p.Operators.Routes(ctx)
+	if err != nil {
+		return Choice{Refusal: err}, nil
+	}
+	for _, name := range profile.Operators {
+		service := operator.Service{Operator: name, Country: country.Alpha2, Operation: operation}
+		if selection, found := routes.Select(service); found {
+			return Choice{Selection: selection}, nil
+		}
+	}
+	var codes []string
+	for _, c := range market.All() {
+		if len(routes.Operators(profile.Operators, c.Alpha2, operation)) > 0 {
+			codes = append(codes, c.MCO)
+		}
+	}
+	if len(codes) == 0 {
+		return Choice{Refusal: fault.NotEntitled("no operator of the profile has a platform for " + operation)}, nil
+	}
+	return Choice{Refusal: fault.NotAllowed(partMCO, codes)}, nil
 }
 
 // IdempotencyKey is the key under which a request has an effect at most once. Part is the message part that carries it;
 // faults name it.
 type IdempotencyKey struct{ Value, Part string }
 
-// Reserve fills in the entry's merchant, lease and operator account, and reserves it. It sets exactly one of its
-// results, with one exception: reservation, so that the operator is called; or existing, whose response is repeated;
-// or an error. A DuplicateKey fault also returns the existing entry.
+// Reserve fills in the entry's merchant, lease and account, and reserves it. It sets exactly one of its results, with
+// one exception: reservation, so that the operator is called; or existing, whose response is repeated; or an error. A
+// DuplicateKey fault also returns the existing entry. A choice that refuses the request, and an account that cannot be
+// used, refuse only a key without an entry (decision "routes").
 func (p *Pipeline) Reserve(
-	ctx context.Context, req *apigw.Request, profile *merchant.Profile, e *ledger.Entry, key IdempotencyKey,
+	ctx context.Context, req *apigw.Request, profile *merchant.Profile, e *ledger.Entry, choice Choice,
+	key IdempotencyKey,
 ) (reservation, existing *ledger.Entry, err error) {
 	e.MerchantID, e.Merchant = profile.ID, profile.Name
 	_, e.CountsDailyAmount = profile.DailyAmountLimit(e.Currency)
 	e.LeaseUntil = req.Deadline.Add(leaseMargin)
-	e.Account, err = p.operatorAccount(ctx, e.Operator)
-	if err != nil {
-		refusal := fault.FromError(err)
-		countOwnFault(req.LogLine, refusal)
-		return nil, nil, refusal
+	refusal := choice.Refusal
+	if refusal == nil {
+		refusal = p.pin(ctx, choice, e)
 	}
-	entry, verdict, err := p.Book.Reserve(ctx, e, resendWindow)
+	reserve := p.Book.Reserve
+	if refusal != nil {
+		reserve = p.Book.ReserveExisting
+	}
+	entry, verdict, err := reserve(ctx, e, resendWindow)
 	if err != nil {
 		return nil, nil, fault.NewInternal(err)
+	}
+	if entry == nil {
+		refused := fault.FromError(refusal)
+		countOwnFault(req.LogLine, refused)
+		return nil, nil, refused
 	}
 	if verdict == ledger.NewReservation || verdict == ledger.TakenOver {
 		return entry, nil, nil
@@ -108,21 +152,31 @@ func (p *Pipeline) Reserve(
 	}
 }
 
-// operatorAccount returns the operator's account that a new transaction is pinned to.
-func (p *Pipeline) operatorAccount(ctx context.Context, name string) (string, error) {
-	driver, _, found := p.Operators.Driver(name)
+// pin sets what a new transaction is pinned to. An error means that the account or the platform cannot serve it.
+func (p *Pipeline) pin(ctx context.Context, choice Choice, e *ledger.Entry) error {
+	driver, _, found := p.Operators.Driver(choice.Platform)
 	if !found {
-		return "", errNoDriver
+		return errNoDriver
 	}
-	return driver.CurrentAccountID(ctx, name)
+	pin := operator.Pin{Platform: choice.Platform}
+	if choice.Account != "" {
+		pin = operator.ParsePin(choice.Account, choice.Operator)
+	}
+	account, err := driver.FindAccount(ctx, pin.Platform, pin.Account)
+	if e.Account = cmp.Or(choice.Account, account); err != nil || choice.Check == nil {
+		return err
+	}
+	if refused := choice.Check(ctx, driver, operator.NewCall(e)); refused != nil {
+		return refused
+	}
+	return nil
 }
 
 var errNoDriver = errors.New("the operator has no driver")
 
-// resendWindow is how long after its first send a transaction may be sent again to its operator.
-func resendWindow(name string) time.Duration {
-	capabilities, _ := operator.FindCapabilities(name)
-	return capabilities.SafeResendWindow()
+// resendWindow is how long after its first send a transaction may be sent again to its platform.
+func resendWindow(e *ledger.Entry) time.Duration {
+	return operator.CapabilitiesOf(e).SafeResendWindow()
 }
 
 // SendFunc sends one operator call. common is filled in from the reservation.
@@ -132,7 +186,7 @@ type SendFunc func(ctx context.Context, driver operator.Driver, common operator.
 func (p *Pipeline) CallOperator(
 	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, send SendFunc,
 ) operator.Result {
-	driver, _, found := p.Operators.Driver(reservation.Operator)
+	driver, found := p.Operators.DriverOf(reservation)
 	if !found {
 		noDriver := &fault.Fault{Kind: fault.IntegrationRejected, Cause: errNoDriver}
 		return operator.Result{Outcome: operator.NotApplied, Fault: noDriver}
@@ -144,14 +198,64 @@ func (p *Pipeline) CallOperator(
 	}
 	callCtx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	country, _ := market.ByAlpha2(reservation.Country)
-	result := send(callCtx, driver, operator.Call{
-		Operator: reservation.Operator, AccountID: reservation.Account, UpstreamKey: reservation.UpstreamKey,
-		MCO: country.MCO, Country: reservation.Country, MayRepeat: reservation.EverUnknown,
-	})
+	call := operator.NewCall(reservation)
+	call.MayRepeat = reservation.EverUnknown
+	result := send(callCtx, driver, call)
 	req.LogLine.AddOperatorTime(p.Now().Sub(start))
 	return result
 }
+
+// Prepare gets the platform's own key of a payment, if the driver needs one, and stores it before the payment is sent
+// (decision "prepare"). It returns the reservation as stored, and sets call.Material. A result with a fault means that
+// the payment must not be sent: it is certainly not applied.
+func (p *Pipeline) Prepare(
+	ctx context.Context, driver operator.Driver, reservation *ledger.Entry, call *operator.PayCall,
+) (*ledger.Entry, operator.Result) {
+	preparer, needed := driver.(operator.Preparer)
+	if !needed || reservation.Material != "" {
+		return reservation, operator.Result{}
+	}
+	material, result := preparer.Prepare(ctx, *call)
+	if result.Outcome != operator.Succeeded {
+		return reservation, result
+	}
+	isStored := false
+	stored, err := p.Book.ApplyChange(ctx, reservation, func(e *ledger.Entry) bool {
+		isStored = e.StoreMaterial(reservation.Owner, material, ledger.Timestamp(p.Now()))
+		return isStored
+	})
+	if err != nil || !isStored {
+		cause := errors.Join(errors.New("the operator's key of the payment could not be stored"), err)
+		notSent := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: cause}
+		return reservation, operator.Result{Outcome: operator.NotApplied, Fault: notSent}
+	}
+	call.Material = material
+	return stored, operator.Result{}
+}
+
+// TakeAccountRate keeps the messages of an account within the rate of its platform, for all functions together. It
+// returns nil if the message may be sent. Else nothing is sent, and the merchant gets 503. A table
+// that does not respond limits nothing, because the platform has a limit of its own.
+func (p *Pipeline) TakeAccountRate(
+	ctx context.Context, req *apigw.Request, reservation *ledger.Entry,
+) *operator.Result {
+	perSecond := operator.CapabilitiesOf(reservation).SMSPerSecond
+	if perSecond == 0 {
+		return nil
+	}
+	wait, err := p.RateLimiter.Take(ctx, "account/"+reservation.Account, perSecond, perSecond)
+	if err != nil {
+		req.LogLine.Increment(telemetry.LimitStoreFailures)
+		req.LogLine.SetCause(err)
+	}
+	if wait <= 0 {
+		return nil
+	}
+	limited := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: errAccountRate}
+	return &operator.Result{Outcome: operator.NotApplied, Fault: limited}
+}
+
+var errAccountRate = errors.New("the account sends as many messages in a second as its platform takes")
 
 // CallOutcomes is what the ledger stores for each way in which a call can end. RecordOutcome fills in the state, and
 // the response of Refused. If the response of Unknown is empty, an unknown outcome is a 504.

@@ -32,7 +32,8 @@ func reserve(
 	w *operationtest.Fixture, req *apigw.Request, fingerprint string,
 ) (reservation, existing *ledger.Entry, err error) {
 	key := operation.IdempotencyKey{Value: "c-1", Part: "the.part"}
-	return w.Pipeline.Reserve(context.Background(), req, operationtest.DemoProfile(), newEntry(fingerprint), key)
+	profile, choice := operationtest.DemoProfile(), operationtest.Choice("orange")
+	return w.Pipeline.Reserve(context.Background(), req, profile, newEntry(fingerprint), choice, key)
 }
 
 func mustReserve(t testing.TB, w *operationtest.Fixture) *ledger.Entry {
@@ -96,7 +97,7 @@ func TestReserveFails(t *testing.T) {
 		}, fault.IntegrationRejected},
 		{"no credentials", func(w *operationtest.Fixture) { w.Driver.AccountErr = errors.New("gone") },
 			fault.Internal},
-		{"no driver", func(w *operationtest.Fixture) { w.Pipeline.Operators = operator.NewDriverDirectory(nil) },
+		{"no driver", func(w *operationtest.Fixture) { w.Pipeline.Operators = operator.NewDriverDirectory(nil, nil) },
 			fault.Internal},
 	}
 	for _, c := range cases {
@@ -135,7 +136,7 @@ func TestCallDeadline(t *testing.T) {
 	}
 	t.Run("the driver was removed", func(t *testing.T) {
 		w := operationtest.New(t)
-		w.Pipeline.Operators = operator.NewDriverDirectory(nil)
+		w.Pipeline.Operators = operator.NewDriverDirectory(nil, nil)
 		result := w.Pipeline.CallOperator(context.Background(), w.NewRequest(), newEntry("f"), nil)
 		if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
 			t.Errorf("outcome %v, fault %v; want not applied, integration rejected", result.Outcome, result.Fault)
@@ -312,12 +313,12 @@ func TestSelectOperator(t *testing.T) {
 	w, profile := operationtest.New(t), operationtest.DemoProfile()
 	senegal, _ := market.ByAlpha2("SN")
 	profile.Operators = []string{"absent", "mtn", "sandbox"}
-	capabilities, err := w.Pipeline.SelectOperator(profile, "sms", senegal)
+	capabilities, err := w.Pipeline.SelectOperator(t.Context(), profile, "sms", senegal)
 	if err != nil || capabilities.Operator != "mtn" {
 		t.Errorf("decision charge-country: operator %q, error %v; want mtn", capabilities.Operator, err)
 	}
 	profile.Operations = nil
-	if _, err := w.Pipeline.SelectOperator(profile, "sms", senegal); kindOf(err) != fault.Forbidden {
+	if _, err := w.Pipeline.SelectOperator(t.Context(), profile, "sms", senegal); kindOf(err) != fault.Forbidden {
 		t.Errorf("decision authentication: error %v, want forbidden", err)
 	}
 }

@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"mobilegateway/shared/localhost"
@@ -16,9 +17,9 @@ const (
 	AccountUserSMS = "user-sms" // the SMS to a payer
 )
 
-// AccountOperations returns the operations that an account of the operator serves.
+// AccountOperations returns the operations that an account of the platform serves.
 func (c Capabilities) AccountOperations() []string {
-	operations := []string{AccountCharge, AccountPay, AccountSMS}
+	operations := slices.Clone(c.Operations)
 	if !c.SendsUserSMS {
 		operations = append(operations, AccountUserSMS)
 	}
@@ -38,6 +39,22 @@ type AccountField struct {
 	NeededBy []string
 	// Check returns why a value cannot be used, nil if it can. The error does not quote the value.
 	Check func(value string) error
+	// CountryOf returns the country (alpha-2) whose money a value moves, "" for any; nil if the value has none.
+	CountryOf func(value string) string
+}
+
+// MovesCountry reports whether one value is for another country than the other one.
+func (f AccountField) MovesCountry(from, to string) bool {
+	return f.CountryOf != nil && f.CountryOf(from) != f.CountryOf(to)
+}
+
+// IsForOther reports whether a value is for another country (alpha-2) than this one. "" is any country.
+func (f AccountField) IsForOther(value, country string) bool {
+	if f.CountryOf == nil || country == "" {
+		return false
+	}
+	own := f.CountryOf(value)
+	return own != "" && !strings.EqualFold(own, country)
 }
 
 // AccountDescriber is implemented by drivers whose accounts have more fields than an address and a token.
@@ -54,9 +71,29 @@ func BasicAccountFields() []AccountField {
 	}
 }
 
-// AccountFields returns the fields of an operator's accounts; false for an unknown operator.
-func (d *DriverDirectory) AccountFields(operatorName string) ([]AccountField, bool) {
-	driver, _, found := d.Driver(operatorName)
+// UnusableFields lists the fields without which an operation cannot be made, or whose values cannot be used in a
+// country (alpha-2, "" for any). value returns a field by its path. It skips the address, whose rule depends on the
+// deployment, and fields for countries.
+func UnusableFields(fields []AccountField, operation, country string, value func(path string) string) []string {
+	var unusable []string
+	for _, field := range fields {
+		text, skipped := value(field.Path), field.Path == "base_url" || strings.HasSuffix(field.Path, ".*")
+		if skipped || !slices.Contains(field.NeededBy, operation) {
+			continue
+		}
+		switch {
+		case field.Check(text) != nil:
+			unusable = append(unusable, field.Path)
+		case field.IsForOther(text, country):
+			unusable = append(unusable, field.Path+" for "+country)
+		}
+	}
+	return unusable
+}
+
+// AccountFields returns the fields of a platform's accounts; false for an unknown platform.
+func (d *DriverDirectory) AccountFields(platform string) ([]AccountField, bool) {
+	driver, _, found := d.Driver(platform)
 	if !found {
 		return nil, false
 	}

@@ -46,7 +46,7 @@ func TestAccountChecks(t *testing.T) {
 
 // Without a description of its own, a driver's accounts have an address and a token.
 func TestAccountFieldsOfDrivers(t *testing.T) {
-	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": nil})
+	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": nil}, nil)
 	fields, found := directory.AccountFields("sandbox")
 	if !found || len(fields) != 2 || fields[0].Path != "base_url" || fields[1].Path != "access_token" {
 		t.Errorf("%v %v", fields, found)
@@ -54,7 +54,7 @@ func TestAccountFieldsOfDrivers(t *testing.T) {
 	if _, found := directory.AccountFields("elsewhere"); found {
 		t.Error("an unknown operator has fields")
 	}
-	row := operator.Capabilities{SendsUserSMS: true}
+	row := operator.Capabilities{SendsUserSMS: true, Operations: []string{"charge", "pay", "sms"}}
 	if got := strings.Join(row.AccountOperations(), " "); got != "charge pay sms" {
 		t.Errorf("operations %s", got)
 	}

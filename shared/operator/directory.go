@@ -1,31 +1,51 @@
 package operator
 
-import "maps"
+import (
+	"context"
+	"maps"
 
-// DriverDirectory finds the driver of an operator. It never changes once it is used.
-type DriverDirectory struct {
-	drivers map[string]Driver
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/market"
+)
+
+// RouteReader reads a deployment's routes.
+type RouteReader interface {
+	// Routes returns the routes of now. The error is a *fault.Fault of kind IntegrationRejected: they cannot be read.
+	Routes(ctx context.Context) (Routes, error)
 }
 
-// NewDriverDirectory makes a directory of drivers by their names in the rows of the table ("gateway").
-func NewDriverDirectory(drivers map[string]Driver) *DriverDirectory {
-	return &DriverDirectory{drivers: maps.Clone(drivers)}
+// DriverDirectory finds the driver of a platform. It never changes once it is used.
+type DriverDirectory struct {
+	drivers map[string]Driver
+	routes  RouteReader
+}
+
+// NewDriverDirectory makes a directory of drivers by their names in the rows of the table ("gateway"). routes is nil
+// for a deployment without routes.
+func NewDriverDirectory(drivers map[string]Driver, routes RouteReader) *DriverDirectory {
+	return &DriverDirectory{maps.Clone(drivers), routes}
 }
 
 // AcceptPrivateNetworks lets every driver reach operators at http addresses of private networks. Call it
 // before the first use, and only in a function that is not deployed (decision "outgoing-addresses").
 func (d *DriverDirectory) AcceptPrivateNetworks() {
-	for _, driver := range d.drivers {
-		if local, ok := driver.(interface{ AcceptPrivateNetworks() }); ok {
-			local.AcceptPrivateNetworks()
-		}
+	if accounts, ok := d.routes.(interface{ AcceptPrivateNetworks() }); ok {
+		accounts.AcceptPrivateNetworks()
 	}
 }
 
-// Driver returns an operator's driver and row. The name is compared without case. It returns false for an unknown
-// operator, or if the directory lacks the driver.
-func (d *DriverDirectory) Driver(operatorName string) (Driver, Capabilities, bool) {
-	row, ok := FindCapabilities(operatorName)
+// Routes returns the deployment's routes of now, with the error of RouteReader.
+func (d *DriverDirectory) Routes(ctx context.Context) (Routes, error) {
+	if d.routes == nil {
+		return Routes{}, nil
+	}
+	return d.routes.Routes(ctx)
+}
+
+// Driver returns a platform's driver and row. The name is compared without case. It returns false for an unknown
+// platform, or if the directory lacks the driver.
+func (d *DriverDirectory) Driver(platform string) (Driver, Capabilities, bool) {
+	row, ok := FindCapabilities(platform)
 	if !ok {
 		return nil, Capabilities{}, false
 	}
@@ -33,23 +53,44 @@ func (d *DriverDirectory) Driver(operatorName string) (Driver, Capabilities, boo
 	return driver, row, ok
 }
 
-// StatusLookup returns the status lookup for an operator; false if its row or its driver has none.
-func (d *DriverDirectory) StatusLookup(operatorName string) (StatusLookup, bool) {
-	driver, row, ok := d.Driver(operatorName)
-	if !ok || !row.HasStatusLookup {
+// DriverOf returns the driver that an entry is pinned to; false if the directory lacks it.
+func (d *DriverDirectory) DriverOf(e *ledger.Entry) (Driver, bool) {
+	driver, _, ok := d.Driver(PinOf(e).Platform)
+	return driver, ok
+}
+
+// StatusLookup returns the status lookup for an entry; false if its platform or its driver has none, or if the entry
+// lacks what the lookup needs.
+func (d *DriverDirectory) StatusLookup(e *ledger.Entry) (StatusLookup, bool) {
+	driver, row, ok := d.Driver(PinOf(e).Platform)
+	if !ok || !row.HasStatusLookup || row.LookupNeedsMaterial && e.Material == "" {
 		return nil, false
 	}
 	reader, ok := driver.(StatusLookup)
 	return reader, ok
 }
 
-// UserSMSSender returns the sender of the payer's SMS for an operator; false if the operator sends it itself or the
+// UserSMSSender returns the sender of the payer's SMS for an entry; false if the platform sends it itself or the
 // driver cannot (decision "user-sms").
-func (d *DriverDirectory) UserSMSSender(operatorName string) (UserSMSSender, Capabilities, bool) {
-	driver, row, ok := d.Driver(operatorName)
+func (d *DriverDirectory) UserSMSSender(e *ledger.Entry) (UserSMSSender, Capabilities, bool) {
+	driver, row, ok := d.Driver(PinOf(e).Platform)
 	if !ok || row.SendsUserSMS {
 		return nil, row, false
 	}
 	notifier, ok := driver.(UserSMSSender)
 	return notifier, row, ok
+}
+
+// NewCall returns the part of an entry's calls that is common to all operations.
+func NewCall(e *ledger.Entry) Call {
+	pin := PinOf(e)
+	country, _ := market.ByAlpha2(e.Country)
+	call := Call{
+		Platform: pin.Platform, AccountID: pin.Account, Operator: e.Operator, UpstreamKey: e.UpstreamKey,
+		MCO: country.MCO, Country: e.Country, Material: e.Material,
+	}
+	if e.Kind == ledger.Payment {
+		call.OrderID = e.ID
+	}
+	return call
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"testing"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )
 
 // minimalStubDriver implements only operator.Driver.
 type minimalStubDriver struct{}
 
-func (minimalStubDriver) CurrentAccountID(context.Context, string) (string, error) { return "a1", nil }
+func (minimalStubDriver) FindAccount(context.Context, string, string) (string, error) {
+	return "a1", nil
+}
 func (minimalStubDriver) Charge(context.Context, operator.ChargeCall) operator.Result {
 	return operator.Result{}
 }
@@ -33,16 +36,16 @@ func (stubDriver) SendUserSMS(context.Context, operator.UserSMSCall) operator.Re
 
 func TestDriverDirectoryFindsDrivers(t *testing.T) {
 	drivers := map[string]operator.Driver{"gateway": stubDriver{}}
-	directory := operator.NewDriverDirectory(drivers)
+	directory := operator.NewDriverDirectory(drivers, nil)
 	delete(drivers, "gateway") // the directory has its own copy
 	driver, row, ok := directory.Driver("ORANGE")
-	if !ok || driver == nil || row.Operator != "orange" {
-		t.Fatalf("driver of ORANGE: %v, row %q, found %v", driver, row.Operator, ok)
+	if !ok || driver == nil || row.Platform != "orange" {
+		t.Fatalf("driver of ORANGE: %v, row %q, found %v", driver, row.Platform, ok)
 	}
-	if _, ok := directory.StatusLookup("mtn"); !ok {
+	if _, ok := directory.StatusLookup(&ledger.Entry{Operator: "mtn", Account: "a1"}); !ok {
 		t.Error("mtn has no status lookup")
 	}
-	if _, row, ok := directory.UserSMSSender("sandbox"); !ok || row.Operator != "sandbox" {
+	if _, row, ok := directory.UserSMSSender(&ledger.Entry{Operator: "sandbox"}); !ok || row.Platform != "sandbox" {
 		t.Error("the sandbox has no sender of the payer's SMS")
 	}
 	if _, _, ok := directory.Driver("unknown"); ok {
@@ -51,18 +54,18 @@ func TestDriverDirectoryFindsDrivers(t *testing.T) {
 }
 
 func TestDriverDirectoryWithoutDriver(t *testing.T) {
-	empty := operator.NewDriverDirectory(nil)
-	if _, row, ok := empty.Driver("orange"); ok || row.Operator != "orange" {
+	empty := operator.NewDriverDirectory(nil, nil)
+	if _, row, ok := empty.Driver("orange"); ok || row.Platform != "orange" {
 		t.Error("an empty directory returned a driver, or no row")
 	}
 	for name, directory := range map[string]*operator.DriverDirectory{
 		"no driver":    empty,
-		"plain driver": operator.NewDriverDirectory(map[string]operator.Driver{"gateway": minimalStubDriver{}}),
+		"plain driver": operator.NewDriverDirectory(map[string]operator.Driver{"gateway": minimalStubDriver{}}, nil),
 	} {
-		if _, ok := directory.StatusLookup("orange"); ok {
+		if _, ok := directory.StatusLookup(&ledger.Entry{Operator: "orange"}); ok {
 			t.Errorf("%s: has a status lookup", name)
 		}
-		if _, _, ok := directory.UserSMSSender("orange"); ok {
+		if _, _, ok := directory.UserSMSSender(&ledger.Entry{Operator: "orange"}); ok {
 			t.Errorf("%s: sends the payer's SMS", name)
 		}
 	}

@@ -7,9 +7,10 @@ package operator
 
 import (
 	"context"
-	"time"
+	"errors"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
 )
 
 // Outcome is the result of a call (decision "outcomes").
@@ -29,8 +30,9 @@ type Result struct {
 	// Fault is the error for the merchant unless Outcome is Succeeded: OperatorError, IntegrationRejected,
 	// OperatorUnavailable or OutcomeUnknown, with the cause for the log.
 	Fault *fault.Fault
-	// DuplicateKey is set with Unknown if the operator reports a duplicate key (SMS, 409 SVC0005). After a retry the
-	// caller reads it as Succeeded. With Succeeded it means that the driver's own retry met its first attempt.
+	// DuplicateKey is set with Unknown if the operator reports a duplicate key. A payment is then looked up at once.
+	// After a retry of an SMS (409 SVC0005) the caller reads it as Succeeded. With Succeeded it means that the driver's
+	// own retry met its first attempt.
 	DuplicateKey bool
 	// HTTPStatus is the status of the operator's last response, 0 for none. It is for people: Outcome decides.
 	HTTPStatus int
@@ -40,17 +42,26 @@ type Result struct {
 
 // Call is the part of a call that is common to all operations.
 type Call struct {
-	Operator    string // name in the table
+	Platform    string // name in the table, pinned in the entry
 	AccountID   string // the credentials, pinned in the entry; "" selects the current ones
-	UpstreamKey string // Entry.UpstreamKey: ledger.UpstreamKey (charge, SMS) or the order_id (payment)
-	MCO         string // operator code of the country
-	Country     string // alpha-2
+	Operator    string // mno-name
+	UpstreamKey string // Entry.UpstreamKey: the key of the transaction at the platform
+	OrderID     string // payments: the merchant's order_id
+	// Material is what the driver stored with the entry: Prepared, or PayResponse.Material. "" if there is none.
+	Material string
+	MCO      string // operator code of the country
+	Country  string // alpha-2
 	// MayRepeat is true if an earlier attempt under UpstreamKey may have reached the operator.
 	MayRepeat bool
 	// GWToken and GWAlias are the merchant's per-user values: passed on unchanged, never logged.
 	GWToken string
 	GWAlias string
 }
+
+// IsAccountCheck reports whether the call is the lookup that checks an account. Its Material is its order_id, which no
+// platform makes. A driver whose lookups need Material reports OrderNotFound only then: otherwise a payment that the
+// platform has forgotten would expire.
+func (c Call) IsAccountCheck() bool { return c.Material != "" && c.Material == c.OrderID }
 
 // ChargeCall is a one-time charge. Texts are sent as the merchant wrote them.
 type ChargeCall struct {
@@ -81,6 +92,10 @@ type PayCall struct {
 // PayResponse is an operator's response to a payment. The page's fields are set only on the web channel.
 type PayResponse struct {
 	Result
+	// Status is Successful or Failed if the platform decided the payment at once, with Succeeded; "" for pending.
+	Status ledger.Status
+	// Material is stored with the entry, and is Call.Material of every later call; at most 512 characters.
+	Material   string
 	PayToken   string
 	PaymentURL string
 	NotifToken string
@@ -99,32 +114,96 @@ type SMSCall struct {
 // StatusCall looks up the status of a payment.
 type StatusCall struct {
 	Call
-	Channel string
-	Lang    string
+	Channel  string
+	Lang     string
+	Amount   string // as the merchant sent it
+	Currency string
 }
 
 // StatusResponse is the result of a status lookup.
 type StatusResponse struct {
-	StatusKnown       bool   // false if the lookup failed, or the operator does not know the order
-	OrderNotFound     bool   // the operator reports that the order does not exist
-	OperatorStatus    string // as sent; callers map it with ParsePaymentStatus
-	Amount            string
+	StatusReport
+	OrderNotFound bool  // the platform reports that the payment does not exist
+	Cause         error // set unless Status is
+}
+
+// ErrUnknownStatus is the cause of a lookup whose response has a status that the driver does not know.
+var ErrUnknownStatus = errors.New("the operator returned an unknown status")
+
+// Responded reports whether the platform responded to the lookup as to a request with valid credentials.
+func (r StatusResponse) Responded() bool {
+	return r.Status != "" || r.OrderNotFound || errors.Is(r.Cause, ErrUnknownStatus)
+}
+
+// StatusReport is what a platform reports on a payment, in a lookup or in a callback. Absent texts are "".
+type StatusReport struct {
+	// Status is "" if the platform reported none that the driver knows: that proves nothing.
+	Status            ledger.Status
+	Amount            string // a decimal
 	Currency          string
 	MSISDN            string
 	OperatorReference string
-	// StatusDescription is the operator's text about the status, as sent; "" if there is none. Callers map it with
-	// ParseFailureReason and keep no other part of it.
-	StatusDescription string
-	Cause             error // set unless StatusKnown
+	// Reason is why a payment failed, "" for no reason that we know.
+	Reason ledger.FailureReason
+}
+
+// CallbackReport is a platform's callback on a payment. A Status of "" means that the callback cannot be read, or names
+// a status that the driver does not know: the payment is looked up.
+type CallbackReport struct {
+	StatusReport
+	OrderID     string // the merchant's order_id, "" if the platform does not return it
+	UpstreamKey string // "" if it is not returned
+	NotifToken  string // the token of the payment's page, "" if it is not returned
+}
+
+// PaymentCallbackReader is implemented by drivers whose platforms call back on payments. The caller has verified the
+// address, or with StaticCallback the account.
+type PaymentCallbackReader interface {
+	ReadPaymentCallback(body []byte) CallbackReport
+}
+
+// PaymentChecker is implemented by drivers whose platforms take less than the specification. It calls nothing outside.
+// The fault names the part of the merchant's request that the platform does not take, or is IntegrationRejected for an
+// account that cannot be used. The call has no NotifyURL.
+type PaymentChecker interface {
+	CheckPayment(ctx context.Context, call PayCall) *fault.Fault
+}
+
+// MessageChecker is a PaymentChecker for messages.
+type MessageChecker interface {
+	CheckMessage(ctx context.Context, call SMSCall) *fault.Fault
+}
+
+// StaticCallback is a callback to an account's one address.
+type StaticCallback struct {
+	Platform   string
+	AccountID  string
+	PathSecret string // the last segment of the address
+	Header     func(name string) string
+	Body       []byte // as received
+}
+
+// StaticCallbackVerifier is implemented by drivers of platforms with static callbacks. It reports whether the account's
+// platform sent the callback, by the secret in the path. If the account has keys for signatures, it also verifies one
+// over the raw body, with a time of at most 5 minutes ago. It reads no database. An error means that the account cannot
+// be read: the platform should retry.
+type StaticCallbackVerifier interface {
+	VerifyStaticCallback(ctx context.Context, callback StaticCallback) (bool, error)
+}
+
+// ReceiptReader is implemented by drivers whose platforms send the receipts of all messages to one address. It returns
+// the message's OperatorReference and its delivery statuses in their order; false if the receipt cannot be read.
+type ReceiptReader interface {
+	ReadReceipt(body []byte) (operatorReference string, statuses []ledger.Status, ok bool)
 }
 
 // Driver is implemented for every operator platform. A context always has a deadline, and a driver returns before it. A
 // driver keeps no state of a transaction, and repeats on its own only what its capabilities declare safe.
 type Driver interface {
-	// CurrentAccountID returns the id of the credentials for a new call, so that the reservation pins them. It makes no
-	// call except to the secret's source. An error is a *fault.Fault of kind IntegrationRejected: the operator has no
-	// usable credentials, and nothing may be reserved.
-	CurrentAccountID(ctx context.Context, operatorName string) (string, error)
+	// FindAccount returns the id of a platform's credentials for a new call, so that the reservation pins them: id, or
+	// the current one for "". It makes no call except to the secret's source. An error is a *fault.Fault of kind
+	// IntegrationRejected: there are no usable credentials, and nothing may be reserved.
+	FindAccount(ctx context.Context, platform, id string) (string, error)
 	Charge(ctx context.Context, call ChargeCall) Result
 	Pay(ctx context.Context, call PayCall) PayResponse
 	SendSMS(ctx context.Context, call SMSCall) Result
@@ -143,39 +222,14 @@ type UserSMSCall struct {
 	Text   string // plain text of at most 160 characters; the driver escapes it
 }
 
+// Preparer is implemented by drivers whose platform makes its own key of a payment before the payment itself. Prepare
+// moves no money: a lost response is harmless. The caller stores the material before it calls Pay, and never prepares
+// an entry with material again. Each outcome but Succeeded is NotApplied.
+type Preparer interface {
+	Prepare(ctx context.Context, call PayCall) (material string, result Result)
+}
+
 // UserSMSSender is implemented by drivers that can send the payer's SMS.
 type UserSMSSender interface {
 	SendUserSMS(ctx context.Context, call UserSMSCall) Result
-}
-
-// OTPRule is an operator's rule for otp_code on the tpe and ussd channels.
-type OTPRule int
-
-// The rules. On the web channel otp_code is unused everywhere.
-const (
-	OTPOptional OTPRule = iota
-	OTPRequired
-	OTPUnused
-)
-
-// Capabilities declare what an operator can do. Each operator has one row.
-type Capabilities struct {
-	// Operator is the name in the mno-name header, lower case.
-	Operator string
-	// DriverName is the name of its driver.
-	DriverName string
-	// Countries are the served countries (alpha-2), Channels the payment channels.
-	Countries []string
-	Channels  []string
-	// ResendWindow is how long after the first send the operator treats a second send under the same key as the first
-	// one; 0 means never. The gateway stops 10 minutes before it ends (decision "repeat-window").
-	ResendWindow time.Duration
-	// HasStatusLookup is true if the driver implements StatusLookup for it.
-	HasStatusLookup bool
-	// OTPRule is the rule for otp_code on tpe and ussd.
-	OTPRule OTPRule
-	// SendsUserSMS is true if the operator itself sends the payer's SMS after a payment.
-	SendsUserSMS bool
-	// UserSMSTemplates are the texts of that SMS if the gateway sends it.
-	UserSMSTemplates UserSMSTemplates
 }

@@ -1,10 +1,6 @@
 package operator
 
-import (
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // allCountries are the countries of the specification's table, by alpha-2 code.
 var allCountries = []string{"CI", "CD", "CM", "SN", "TN", "BF"}
@@ -12,74 +8,73 @@ var allCountries = []string{"CI", "CD", "CM", "SN", "TN", "BF"}
 // allChannels are the payment channels of the specification.
 var allChannels = []string{"web", "tpe", "ussd"}
 
+// terminalChannels are the payment channels on which the payer approves on the phone.
+var terminalChannels = []string{"tpe", "ussd"}
+
 // gatewayResendWindow is how long a platform with the specification's own protocol keeps a key: a second send within it
 // has no second effect (specification, Charge rule 2; decision "repeat-window").
 const gatewayResendWindow = 24 * time.Hour
 
-// capabilityTable lists the operators. A new operator is a row, and a folder if it needs its own driver. orange and mtn
-// have the same protocol as the sandbox, which replaces both in the local run (decision "sandbox").
+// capabilityTable lists the platforms. A new one is a row, and a folder if it needs its own driver. sandbox, orange and
+// mtn have the specification's own protocol; the sandbox replaces the others in the local run (decision "sandbox").
+// docs/operators has the facts behind the other rows.
 var capabilityTable = []Capabilities{
-	specificationOperator("sandbox", "Sandbox"),
-	specificationOperator("orange", "Orange Money"),
-	specificationOperator("mtn", "MTN MoMo"),
+	specificationPlatform("sandbox", "Sandbox"),
+	specificationPlatform("orange", "Orange Money"),
+	specificationPlatform("mtn", "MTN MoMo"),
+	{
+		Platform: "mtn-momo", DriverName: "mtn", Reach: []Reach{{"mtn", []string{"CI", "CM"}}},
+		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyUUID,
+		NotFound: NotFoundNeverSent, NotFoundAfter: 15 * time.Minute, OTPRule: OTPUnused, SendsUserSMS: true,
+	},
+	{
+		Platform: "orange-webpay", DriverName: "orangewebpay",
+		Reach:      []Reach{{"orange", []string{"CI", "BF", "CM", "SN"}}},
+		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true,
+		LookupNeedsMaterial: true, OTPRule: OTPUnused, SendsUserSMS: true, MaxCallbackURL: 120,
+	},
+	{
+		Platform: "wave-checkout", DriverName: "wave", Reach: []Reach{{"wave", []string{"SN", "CI", "BF"}}},
+		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true,
+		ResendWindow: 24 * time.Hour, OTPRule: OTPUnused, SendsUserSMS: true, StaticCallbacks: true,
+		NotFound: NotFoundNeverSent, NotFoundAfter: 45 * time.Minute, // a page ends after 30 minutes
+	},
+	{
+		Platform: "orange-cm", DriverName: "orangecm", Reach: []Reach{{"orange", []string{"CM"}}},
+		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyShort,
+		Prepares: true, LookupNeedsMaterial: true, OTPRule: OTPUnused, SendsUserSMS: true,
+	},
+	{
+		Platform: "orange-sms", DriverName: "orangesms", Reach: []Reach{{"orange", allCountries}},
+		Operations: []string{AccountSMS}, SendsUserSMS: true, StaticCallbacks: true, SMSPerSecond: 5,
+	},
+	{
+		Platform: "pawapay", DriverName: "pawapay",
+		Reach: []Reach{
+			{"mtn", []string{"CI", "CM"}}, {"orange", []string{"CI", "CD", "CM", "SN", "BF"}},
+			{"moov", []string{"BF"}}, {"airtel", []string{"CD"}}, {"vodacom", []string{"CD"}},
+			{"free", []string{"SN"}},
+		},
+		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyUUID,
+		SendsUserSMS:    true,
+		StaticCallbacks: true, // OTPOptional: Orange in Burkina Faso needs a code
+	},
+	{
+		Platform: "flouci-checkout", DriverName: "flouci", Reach: []Reach{{"flouci", []string{"TN"}}},
+		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true, LookupNeedsMaterial: true,
+		OTPRule: OTPUnused, SendsUserSMS: true,
+	},
 }
 
-// specificationOperator is the row of a platform with the specification's own protocol. brand begins the payer's SMS.
-func specificationOperator(name, brand string) Capabilities {
+// specificationPlatform is the row of a platform with the specification's own protocol. brand begins the payer's SMS.
+func specificationPlatform(name, brand string) Capabilities {
 	return Capabilities{
-		Operator: name, DriverName: "gateway", Countries: allCountries, Channels: allChannels,
-		ResendWindow: gatewayResendWindow, HasStatusLookup: true, OTPRule: OTPOptional,
+		Platform: name, DriverName: "gateway", Reach: []Reach{{name, allCountries}}, Channels: allChannels,
+		Operations:   []string{AccountCharge, AccountPay, AccountSMS},
+		ResendWindow: gatewayResendWindow, HasStatusLookup: true, ExpiresPending: true, OTPRule: OTPOptional,
 		UserSMSTemplates: UserSMSTemplates{
 			FR: brand + " : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: brand + ": your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
 		},
 	}
-}
-
-// FindCapabilities returns an operator's row by its name, compared without case.
-func FindCapabilities(name string) (Capabilities, bool) {
-	for _, row := range capabilityTable {
-		if strings.EqualFold(row.Operator, name) {
-			return row, true
-		}
-	}
-	return Capabilities{}, false
-}
-
-// Names lists the operators in the table's order, as the valid values of mno-name.
-func Names() []string {
-	var names []string
-	for _, row := range capabilityTable {
-		names = append(names, row.Operator)
-	}
-	return names
-}
-
-// FirstServing selects the operator of a charge or an SMS, which have no mno-name. It returns the first of a merchant's
-// operators, in its order of preference, that is in the table and serves the country (alpha-2). It returns false if
-// there is none.
-func FirstServing(names []string, country string) (Capabilities, bool) {
-	for _, name := range names {
-		if row, ok := FindCapabilities(name); ok && row.ServesCountry(country) {
-			return row, true
-		}
-	}
-	return Capabilities{}, false
-}
-
-// resendMargin is how long before the end of the operator's resend window the last retry is sent: the request itself
-// takes time, and clocks differ (decision "repeat-window").
-const resendMargin = 10 * time.Minute
-
-// SafeResendWindow is how long after its first send a transaction may be sent again: ResendWindow without the margin.
-func (c Capabilities) SafeResendWindow() time.Duration { return max(0, c.ResendWindow-resendMargin) }
-
-// ServesCountry reports whether the operator works in a country, by alpha-2 code without regard to case.
-func (c Capabilities) ServesCountry(country string) bool {
-	return slices.ContainsFunc(c.Countries, func(code string) bool { return strings.EqualFold(code, country) })
-}
-
-// SupportsChannel reports whether the operator has a payment channel: web, tpe or ussd.
-func (c Capabilities) SupportsChannel(channel string) bool {
-	return slices.Contains(c.Channels, channel)
 }

@@ -14,73 +14,62 @@ import (
 )
 
 func TestRowsAreComplete(t *testing.T) {
-	if got := operator.Names(); !slices.Equal(got, []string{"sandbox", "orange", "mtn"}) {
-		t.Fatalf("names are %v", got)
+	want := []string{"sandbox", "orange", "mtn", "wave", "moov", "airtel", "vodacom", "free", "flouci"}
+	if diff := cmp.Diff(want, operator.Names()); diff != "" {
+		t.Errorf("operators (-want +got):\n%s", diff)
 	}
 	seen := map[string]bool{}
-	for _, name := range operator.Names() {
-		row, ok := operator.FindCapabilities(name)
-		if !ok || row.Operator != name || name != strings.ToLower(name) || seen[name] {
-			t.Errorf("%s: not found by its own name, not lower case, or twice", name)
+	for _, name := range operator.Platforms() {
+		row, ok := operator.FindCapabilities(strings.ToUpper(name))
+		if !ok || row.Platform != name || name != strings.ToLower(name) || seen[name] || strings.Contains(name, "/") {
+			t.Errorf("%s: not found by its own name, not lower case, with a slash, or twice", name)
 		}
 		seen[name] = true
-		if row.DriverName == "" || len(row.Countries) == 0 || len(row.Channels) == 0 {
-			t.Errorf("%s: a driver, countries and channels are required", name)
-		}
-		for _, code := range row.Countries {
+		checkRow(t, row)
+	}
+	if _, ok := operator.FindCapabilities("unknown"); ok {
+		t.Error("an unknown platform was found")
+	}
+}
+
+func checkRow(t *testing.T, row operator.Capabilities) {
+	t.Helper()
+	pays := slices.Contains(row.Operations, operator.AccountPay)
+	if row.DriverName == "" || len(row.Reach) == 0 || len(row.Operations) == 0 || pays != (len(row.Channels) > 0) {
+		t.Errorf("%s: a driver, operators and operations are required, and channels exactly for payments", row.Platform)
+	}
+	for _, reach := range row.Reach {
+		for _, code := range reach.Countries {
 			if c, known := market.ByAlpha2(code); !known || c.Alpha2 != code {
-				t.Errorf("%s: country %s is not in the market table as written", name, code)
+				t.Errorf("%s: country %s is not in the market table as written", row.Platform, code)
 			}
 		}
-		for _, channel := range row.Channels {
-			if !slices.Contains([]string{"web", "tpe", "ussd"}, channel) {
-				t.Errorf("%s: channel %s", name, channel)
-			}
+	}
+	for _, channel := range row.Channels {
+		if !slices.Contains(operator.Channels(), channel) {
+			t.Errorf("%s: channel %s", row.Platform, channel)
 		}
-		if row.ResendWindow < 0 {
-			t.Errorf("%s: ResendWindow is negative", name)
-		}
+	}
+	if row.ResendWindow < 0 || row.NotFound == operator.NotFoundNeverSent && row.NotFoundAfter < 10*time.Minute {
+		t.Errorf("%s: a negative window, or NotFoundAfter under 10 minutes", row.Platform)
 	}
 }
 
 // The three rows with the gateway protocol, so that an accidental change is noticed.
 func TestGatewayRows(t *testing.T) {
 	for _, name := range []string{"sandbox", "orange", "mtn"} {
-		row, _ := operator.FindCapabilities(strings.ToUpper(name))
+		row, _ := operator.FindCapabilities(name)
 		want := operator.Capabilities{
-			Operator: name, DriverName: "gateway", ResendWindow: 24 * time.Hour, HasStatusLookup: true,
-			Countries: market.Alpha2s(), Channels: []string{"web", "tpe", "ussd"},
+			Platform: name, DriverName: "gateway", ResendWindow: 24 * time.Hour, HasStatusLookup: true,
+			ExpiresPending:   true,
+			Reach:            []operator.Reach{{Operator: name, Countries: market.Alpha2s()}},
+			Channels:         operator.Channels(),
+			Operations:       []string{"charge", "pay", "sms"},
 			UserSMSTemplates: row.UserSMSTemplates,
 		}
 		if diff := cmp.Diff(want, row); diff != "" {
 			t.Errorf("row of %s (-want +got):\n%s", name, diff)
 		}
-	}
-	if _, ok := operator.FindCapabilities("unknown"); ok {
-		t.Error("an unknown operator was found")
-	}
-}
-
-func TestFirstServing(t *testing.T) {
-	cases := []struct {
-		name    string
-		names   []string
-		country string
-		want    string
-	}{
-		{"first that serves", []string{"mtn", "orange"}, "CI", "mtn"},
-		{"case of name and country", []string{"Orange"}, "ci", "orange"},
-		{"unknown operators are skipped", []string{"gone", "sandbox"}, "SN", "sandbox"},
-		{"no such country", []string{"orange"}, "FR", ""},
-		{"none of the merchant's", nil, "CI", ""},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			row, ok := operator.FirstServing(c.names, c.country)
-			if ok != (c.want != "") || row.Operator != c.want {
-				t.Fatalf("operator %q (found: %v), want %q", row.Operator, ok, c.want)
-			}
-		})
 	}
 }
 
@@ -93,7 +82,7 @@ func TestUserSMSFits(t *testing.T) {
 		Merchant: strings.Repeat("M", 20),
 		OrderID:  strings.Repeat("9", 30),
 	}
-	for _, name := range operator.Names() {
+	for _, name := range operator.Platforms() {
 		row, _ := operator.FindCapabilities(name)
 		if row.SendsUserSMS {
 			continue

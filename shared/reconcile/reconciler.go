@@ -7,11 +7,9 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
 )
@@ -21,16 +19,6 @@ const (
 	SourceCallback = "callback"
 	SourceStatus   = "getStatus"
 )
-
-// OperatorReport is an operator's report on a payment, from its callback or from its getStatus. Absent texts are "".
-type OperatorReport struct {
-	Status            ledger.Status
-	Amount            string
-	Currency          string
-	OperatorReference string
-	MSISDN            string
-	StatusDescription string
-}
 
 // Reconciler looks payments up at their operators, and translates what operators report.
 type Reconciler struct {
@@ -47,51 +35,31 @@ type LookupResult struct {
 	Responded   bool
 	NotFound    bool
 	StatusFinal bool
-	Report      OperatorReport
+	Report      operator.StatusReport
 	Cause       error
 }
 
-// errUnknownStatus is the cause of a response with a status that is not in the table of operators' statuses.
-var errUnknownStatus = errors.New("reconcile: getStatus returned an unknown status")
-
 // LookUp looks a payment up at its operator, within LookupTimeout.
 func (r *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
-	reader, supported := r.Operators.StatusLookup(e.Operator)
+	reader, supported := r.Operators.StatusLookup(e)
 	if !supported {
 		return LookupResult{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.LookupTimeout)
 	defer cancel()
-	country, _ := market.ByAlpha2(e.Country)
 	response := reader.LookUpPayment(ctx, operator.StatusCall{
-		Call: operator.Call{
-			Operator: e.Operator, AccountID: e.Account, UpstreamKey: e.UpstreamKey,
-			MCO: country.MCO, Country: e.Country,
-		},
-		Channel: e.Channel,
-		Lang:    e.Lang,
+		Call: operator.NewCall(e), Channel: e.Channel, Lang: e.Lang, Amount: e.AmountAsSent, Currency: e.Currency,
 	})
-	result := LookupResult{Supported: true, NotFound: response.OrderNotFound, Cause: response.Cause}
-	status, known := operator.ParsePaymentStatus(response.OperatorStatus)
-	switch {
-	case response.OrderNotFound:
-		result.Responded = true
-	case response.StatusKnown && known:
-		result.Responded, result.StatusFinal = true, status.Final()
-		result.Report = OperatorReport{
-			status, response.Amount, response.Currency, response.OperatorReference, response.MSISDN,
-			response.StatusDescription,
-		}
-	case response.StatusKnown:
-		result.Cause = errUnknownStatus
+	return LookupResult{
+		Supported: true, NotFound: response.OrderNotFound, Responded: response.OrderNotFound || response.Status != "",
+		StatusFinal: response.Status.Final(), Report: response.StatusReport, Cause: response.Cause,
 	}
-	return result
 }
 
 // NewStatusReport translates an operator's report for the ledger. An unreadable amount becomes -1, which is never equal
 // to the payment's.
-func (r *Reconciler) NewStatusReport(e *ledger.Entry, report OperatorReport, source string) ledger.StatusReport {
-	_, _, userSMSSupported := r.Operators.UserSMSSender(e.Operator)
+func (r *Reconciler) NewStatusReport(e *ledger.Entry, report operator.StatusReport, source string) ledger.StatusReport {
+	_, _, userSMSSupported := r.Operators.UserSMSSender(e)
 	statusReport := ledger.StatusReport{
 		Status:            report.Status,
 		Source:            source,
@@ -101,7 +69,7 @@ func (r *Reconciler) NewStatusReport(e *ledger.Entry, report OperatorReport, sou
 		UserSMS:           userSMSSupported,
 	}
 	if report.Status == ledger.Failed {
-		statusReport.FailureReason = operator.ParseFailureReason(report.StatusDescription)
+		statusReport.FailureReason = report.Reason
 	}
 	if report.Amount != "" {
 		minor, err := money.Parse(report.Amount, e.Exponent)

@@ -14,21 +14,19 @@ import (
 )
 
 func TestLookUp(t *testing.T) {
-	report := reconcile.OperatorReport{
+	report := operator.StatusReport{
 		Status: ledger.Successful, Amount: "500", Currency: "XOF", OperatorReference: "op-1", MSISDN: "07",
-		StatusDescription: "Low balance",
+		Reason: ledger.NotEnoughFunds,
 	}
 	cases := []struct {
 		name     string
 		response operator.StatusResponse
 		want     reconcile.LookupResult
 	}{
-		{"final", operator.StatusResponse{
-			StatusKnown: true, OperatorStatus: "Success", Amount: "500", Currency: "XOF",
-			OperatorReference: "op-1", MSISDN: "07", StatusDescription: "Low balance",
-		}, reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
-		{"pending", operator.StatusResponse{StatusKnown: true, OperatorStatus: "LOADED"}, reconcile.LookupResult{
-			Supported: true, Responded: true, Report: reconcile.OperatorReport{Status: ledger.Pending},
+		{"final", deliverytest.LookupResponse("Success", report),
+			reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
+		{"pending", deliverytest.LookupResponse("LOADED", operator.StatusReport{}), reconcile.LookupResult{
+			Supported: true, Responded: true, Report: operator.StatusReport{Status: ledger.Pending},
 		}},
 		{"no such order", operator.StatusResponse{OrderNotFound: true},
 			reconcile.LookupResult{Supported: true, Responded: true, NotFound: true}},
@@ -107,8 +105,8 @@ func TestNewStatusReport(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
 			e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Exponent = c.exponent })
-			report := reconcile.OperatorReport{
-				Status: ledger.Failed, Amount: c.amount, Currency: "XOF", StatusDescription: "Low balance",
+			report := operator.StatusReport{
+				Status: ledger.Failed, Amount: c.amount, Currency: "XOF", Reason: ledger.NotEnoughFunds,
 			}
 			got := k.Reconciler.NewStatusReport(e, report, reconcile.SourceStatus)
 			want := ledger.StatusReport{
@@ -124,7 +122,7 @@ func TestNewStatusReport(t *testing.T) {
 		o := &deliverytest.Operator{}
 		k := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
 		e := k.StorePendingPayment("DemoShop_1")
-		if k.Reconciler.NewStatusReport(e, reconcile.OperatorReport{}, reconcile.SourceCallback).UserSMS {
+		if k.Reconciler.NewStatusReport(e, operator.StatusReport{}, reconcile.SourceCallback).UserSMS {
 			t.Error("an SMS is owed that the operator cannot send")
 		}
 	})

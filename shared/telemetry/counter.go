@@ -17,6 +17,7 @@ const (
 	DeliveryAttemptFailures                // a delivery attempt failed
 	DeadLetters                            // a notification became a dead letter
 	LookupFailures                         // a status lookup at the operator failed
+	UnreadCallbacks                        // an authentic callback could not be read
 	StaleUnknownOutcomes                   // only a retry or a person can end it (decision "repeat-window")
 	UserSMSFailures                        // a payer's SMS was given up (decision "user-sms")
 	EndpointsDisabled                      // a merchant's 410 parked an endpoint (decision "notifications")
@@ -42,6 +43,7 @@ var counterNames = [counterCount]string{
 	DeliveryAttemptFailures: "DeliveryAttemptFailures",
 	DeadLetters:             "DeadLetters",
 	LookupFailures:          "LookupFailures",
+	UnreadCallbacks:         "UnreadCallbacks",
 	StaleUnknownOutcomes:    "StaleUnknownOutcomes",
 	UserSMSFailures:         "UserSMSFailures",
 	EndpointsDisabled:       "EndpointsDisabled",

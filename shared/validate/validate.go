@@ -85,6 +85,6 @@ func RequiredOneOf(doc *strictjson.Reader, path string, valid ...string) string 
 // already recorded.
 func OneOf(doc *strictjson.Reader, part, value string, valid []string) {
 	if value != "" && !slices.Contains(valid, value) {
-		doc.RecordFault(&fault.Fault{Kind: fault.ValueNotAllowed, Part: part, Value: strings.Join(valid, ", ")})
+		doc.RecordFault(fault.NotAllowed(part, valid))
 	}
 }

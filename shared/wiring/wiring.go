@@ -19,7 +19,6 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/keyring"
-	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
@@ -168,7 +167,9 @@ func (d *Dependencies) OutgoingPolicy() outgoing.Policy {
 func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 	if d.directory == nil {
 		credentials := d.secretCache(settings.OperatorCredentialsSecret)
-		d.directory = drivers.NewDirectory(credentials, d.OperatorTransport, d.Now)
+		d.directory = drivers.New(credentials, drivers.Outside{
+			Transport: d.OperatorTransport, Now: d.Now, Await: d.Await,
+		})
 		if d.Env.LoopbackAllowed() {
 			d.directory.AcceptPrivateNetworks()
 		}
@@ -177,10 +178,10 @@ func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 }
 
 // Pipeline returns the request pipeline over a store of transactions.
-func (d *Dependencies) Pipeline(store ledger.Writer) *operation.Pipeline {
+func (d *Dependencies) Pipeline(store *dynamo.Store) *operation.Pipeline {
 	return &operation.Pipeline{
 		Merchants:       d.Authenticator(),
-		Book:            &ledger.Book{Store: store, Now: d.Now, Rand: d.Rand},
+		Book:            d.Book(store),
 		Operators:       d.OperatorDirectory(),
 		RateLimiter:     d.RateLimiter(),
 		DailyAmounts:    d.DailyAmounts(),

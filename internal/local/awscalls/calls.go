@@ -1,9 +1,9 @@
 // Package awscalls records the AWS calls that the functions of a local run make. Package iamcheck compares them with
 // template.yaml's permissions.
 //
-// It identifies functions by their access keys, as AWS does by their roles. The recorder is a proxy in front of the
-// local services. It records refused calls too, because they need their permission as well. The invariant: a call is in
-// the record before the service sees it.
+// It identifies functions by their access keys, as AWS does by their roles. The recorder is in front of the local
+// services (local.Config.RecordCalls). It records refused calls too, because they need their permission as well. The
+// invariant: a call is in the record before the service sees it.
 package awscalls
 
 import (

@@ -19,6 +19,7 @@ import (
 
 	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/local/awscalls"
+	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/file"
 	"mobilegateway/shared/awsclient"
 )
@@ -111,7 +112,7 @@ func TestPermissions(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			recorder := newRecorder(func() {})
-			send(t, serve(t, recorder.ProxyDynamoDB(parse(t, engine))), "K1", c.target, c.body)
+			send(t, serve(t, recorder.WrapDynamoDB(dynamo.NewProxy(parse(t, engine)))), "K1", c.target, c.body)
 			var got []string
 			for _, call := range recorder.Calls() {
 				if call.Function != "ChargeFunction" {
@@ -147,7 +148,7 @@ func TestProxyPassesTrafficUnchanged(t *testing.T) {
 		w.Header().Set("X-Amz-Crc32", sum)
 		_, _ = w.Write(responseBody)
 	}))
-	proxy := serve(t, newRecorder(func() {}).ProxyDynamoDB(parse(t, engine)))
+	proxy := serve(t, newRecorder(func() {}).WrapDynamoDB(dynamo.NewProxy(parse(t, engine))))
 	response := send(t, proxy, "K2", "DynamoDB_20120810.PutItem", sent)
 	body, err := io.ReadAll(response.Body)
 	if err != nil || !bytes.Equal(body, responseBody) || response.Header.Get("X-Amz-Crc32") != sum {
@@ -162,7 +163,7 @@ func TestUnknownAccessKeyIsNotRecorded(t *testing.T) {
 		}
 	}))
 	recorder := newRecorder(func() { t.Error("onChange was called") })
-	proxy := serve(t, recorder.ProxyDynamoDB(parse(t, engine)))
+	proxy := serve(t, recorder.WrapDynamoDB(dynamo.NewProxy(parse(t, engine))))
 	send(t, proxy, "TOOL", "DynamoDB_20120810.Scan", `{"TableName":"p-Ledger"}`)
 	if got := recorder.Calls(); len(got) != 0 {
 		t.Errorf("the record has the calls %v of an unknown key", got)
@@ -202,7 +203,7 @@ func TestSecretCallsAreRecordedOnce(t *testing.T) {
 func TestUnreachableServiceDropsConnection(t *testing.T) {
 	unreachable := httptest.NewServer(http.NotFoundHandler())
 	unreachable.Close()
-	address := serve(t, newRecorder(func() {}).ProxyDynamoDB(parse(t, unreachable.URL)))
+	address := serve(t, newRecorder(func() {}).WrapDynamoDB(dynamo.NewProxy(parse(t, unreachable.URL))))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +223,7 @@ func TestSDKThroughProxy(t *testing.T) {
 	recorder := newRecorder(func() {})
 	environment := map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "K1", "AWS_SECRET_ACCESS_KEY": "b",
-		"AWS_ENDPOINT_URL_DYNAMODB": serve(t, recorder.ProxyDynamoDB(parse(t, engine.Endpoint()))),
+		"AWS_ENDPOINT_URL_DYNAMODB": serve(t, recorder.WrapDynamoDB(dynamo.NewProxy(parse(t, engine.Endpoint())))),
 	}
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {

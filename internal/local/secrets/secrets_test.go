@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/shared/awsclient"
@@ -66,21 +67,20 @@ func newClient(t *testing.T, store *secrets.Store) *secretsmanager.Client {
 	return client.SecretsManager()
 }
 
-func get(t *testing.T, client *secretsmanager.Client, stage string) string {
+// get returns the current value, "" after an error.
+func get(t *testing.T, client *secretsmanager.Client) string {
 	t.Helper()
-	out, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{
-		SecretId: aws.String("s"), VersionStage: aws.String(stage),
-	})
+	out, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
 	if err != nil {
 		return ""
 	}
 	return aws.ToString(out.SecretString)
 }
 
-func put(t *testing.T, client *secretsmanager.Client, value string, stages ...string) string {
+func put(t *testing.T, client *secretsmanager.Client, value string) string {
 	t.Helper()
 	out, err := client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
-		SecretId: aws.String("s"), SecretString: aws.String(value), VersionStages: stages,
+		SecretId: aws.String("s"), SecretString: aws.String(value),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -90,75 +90,25 @@ func put(t *testing.T, client *secretsmanager.Client, value string, stages ...st
 
 func TestRotationWithSDK(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets.json")
-	client := newClient(t, open(t, path))
-	created, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
-		Name: aws.String("s"), SecretString: aws.String("one"),
-	})
+	_, client := openWithSecret(t, path)
+	put(t, client, "one")
+	second, third := put(t, client, "two"), put(t, client, "three")
+	client = newClient(t, open(t, path))
+	out, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := get(t, client, "AWSCURRENT"); got != "one" {
-		t.Errorf("current is %q", got)
+	if aws.ToString(out.SecretString) != "three" || aws.ToString(out.VersionId) != third ||
+		!slices.Equal(out.VersionStages, []string{"AWSCURRENT"}) || out.CreatedDate == nil {
+		t.Errorf("the current version is %+v, want three as %s", out, third)
 	}
-	put(t, client, "two")
-	current, previous := get(t, client, "AWSCURRENT"), get(t, client, "AWSPREVIOUS")
-	if current != "two" || previous != "one" {
-		t.Errorf("current %q, previous %q", current, previous)
-	}
-	pending := put(t, client, "three", "AWSPENDING")
-	if got := get(t, client, "AWSCURRENT"); got != "two" {
-		t.Errorf("current is %q while three is pending", got)
-	}
-	described, err := client.DescribeSecret(t.Context(), &secretsmanager.DescribeSecretInput{SecretId: created.ARN})
+	described, err := client.DescribeSecret(t.Context(), &secretsmanager.DescribeSecretInput{SecretId: out.ARN})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, stages := range described.VersionIdsToStages {
-		if slices.Contains(stages, "AWSCURRENT") {
-			current = id
-		}
-	}
-	_, err = client.UpdateSecretVersionStage(t.Context(), &secretsmanager.UpdateSecretVersionStageInput{
-		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"),
-		MoveToVersionId: aws.String(pending), RemoveFromVersionId: aws.String(current),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	reopened := newClient(t, open(t, path))
-	for stage, want := range map[string]string{"AWSCURRENT": "three", "AWSPREVIOUS": "two", "AWSPENDING": "three"} {
-		if got := get(t, reopened, stage); got != want {
-			t.Errorf("%s is %q, want %q", stage, got, want)
-		}
-	}
-	listed, err := reopened.ListSecrets(t.Context(), &secretsmanager.ListSecretsInput{})
-	if err != nil || len(listed.SecretList) != 1 || aws.ToString(listed.SecretList[0].Name) != "s" {
-		t.Errorf("list %+v, %v", listed, err)
-	}
-}
-
-func TestBinaryValuesAndVersionsByID(t *testing.T) {
-	client := newClient(t, open(t, filepath.Join(t.TempDir(), "secrets.json")))
-	_, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
-		Name: aws.String("s"), SecretBinary: []byte{0, 255},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: aws.String("s")})
-	if err != nil || string(got.SecretBinary) != "\x00\xff" || got.CreatedDate == nil {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	id := aws.ToString(got.VersionId)
-	put(t, client, "later")
-	old, err := client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{
-		SecretId: aws.String("s"), VersionId: aws.String(id),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(old.SecretBinary) != "\x00\xff" || !slices.Equal(old.VersionStages, []string{"AWSPREVIOUS"}) {
-		t.Errorf("the old version has value %q and stages %v", old.SecretBinary, old.VersionStages)
+	want := map[string][]string{second: {"AWSPREVIOUS"}, third: {"AWSCURRENT"}}
+	if difference := cmp.Diff(want, described.VersionIdsToStages); difference != "" {
+		t.Errorf("the stages differ (-want +got):\n%s", difference)
 	}
 }
 
@@ -178,6 +128,7 @@ func TestServiceErrors(t *testing.T) {
 	if err != nil {
 		t.Errorf("the same request again: %v", err)
 	}
+	put(t, client, "later")
 	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
 		SecretId: aws.String("s"), SecretString: aws.String("y"), ClientRequestToken: first.VersionId,
 	})
@@ -190,16 +141,11 @@ func TestServiceErrors(t *testing.T) {
 	_, err = client.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{
 		SecretId: aws.String("s"), VersionStage: aws.String("AWSPENDING"),
 	})
-	wantErrorKind(t, "a label without a version", err, "ResourceNotFoundException")
-	_, err = client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("s")})
-	wantErrorKind(t, "a name that is taken", err, "ResourceExistsException")
+	wantErrorKind(t, "a parameter that is not supported", err, "InvalidParameterException")
+	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: aws.String("s")})
+	wantErrorKind(t, "a value that is not a text", err, "InvalidParameterException")
 	_, err = client.DeleteSecret(t.Context(), &secretsmanager.DeleteSecretInput{SecretId: aws.String("s")})
 	wantErrorKind(t, "an unknown operation", err, "UnknownOperationException")
-	_, err = client.UpdateSecretVersionStage(t.Context(), &secretsmanager.UpdateSecretVersionStageInput{
-		SecretId: aws.String("s"), VersionStage: aws.String("AWSCURRENT"),
-		MoveToVersionId: aws.String("20000000-0000-0000-0000-000000000000"),
-	})
-	wantErrorKind(t, "a label without the version that loses it", err, "InvalidRequestException")
 }
 
 func wantErrorKind(t *testing.T, what string, err error, kind string) {
@@ -218,7 +164,7 @@ func TestSecretWithoutValue(t *testing.T) {
 	if err := store.Ensure("s"); err != nil {
 		t.Fatal(err)
 	}
-	if value := get(t, client, "AWSCURRENT"); value != "first" {
+	if value := get(t, client); value != "first" {
 		t.Errorf("Ensure changed the value of a secret that exists to %q", value)
 	}
 }
@@ -231,7 +177,7 @@ func TestFilePersistence(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has mode %v, %v, want 0600", info.Mode(), err)
 	}
-	if value := get(t, newClient(t, open(t, path)), "AWSCURRENT"); value != "b" {
+	if value := get(t, newClient(t, open(t, path))); value != "b" {
 		t.Errorf("after a restart the value is %q, want b", value)
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {

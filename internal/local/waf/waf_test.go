@@ -61,6 +61,7 @@ func TestFixedRules(t *testing.T) {
 		"a larger body":               {"POST", "/mobilemoney/v1", 64<<10 + 1, 413, token},
 		"a callback":                  {"POST", callback, 100, 0, ""},
 		"a large callback":            {"POST", callback, 64<<10 + 1, 413, ""},
+		"a callback by PUT":           {"PUT", callback, 100, 0, ""},
 		"a callback by GET":           {"GET", callback, 0, 404, ""},
 		"a callback by GET, encoded":  {"GET", "/call%62acks/v1/x", 0, 404, ""},
 		"a lookup":                    {"GET", lookup, 0, 0, token},

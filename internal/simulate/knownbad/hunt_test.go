@@ -81,7 +81,8 @@ func runHistory(t *testing.T, seed uint64, v *variant, bug string) (violation er
 		}
 	}()
 	synctest.Test(t, func(*testing.T) {
-		violation = simulate.Run(tape.FromSeed(seed).Force(v.world), simulate.Options{}).Violation
+		violation = simulate.Run(tape.FromSeed(seed).Force(v.world),
+			simulate.Options{Platforms: v.platforms}).Violation
 	})
 	return violation
 }

@@ -114,7 +114,9 @@ var callVariants = []variant{
 			"length of the faults": 0, "operator: delay of the callback": 0, "start": 0, "orders": last,
 		}),
 		edits: []edit{{
-			"functions/receipt/receipt.go", "return callback.Response(err)", "return callback.Response(nil)",
+			"functions/receipt/receipt.go",
+			"if err == nil {\n\t\treq.LogLine.SetOutcome(string(updated.Status))\n\t}\n\treturn callback.Response(err)",
+			"_ = updated\n\treturn callback.Response(nil)",
 		}},
 	},
 	{
@@ -125,16 +127,18 @@ var callVariants = []variant{
 			"length of the faults": 0, "operator: delay of the callback": 0, "start": 0, "orders": last,
 		}),
 		edits: []edit{{
-			notifFile, "return callback.Response(i.storeClaim(ctx, req, entry, claim))",
-			"_ = i.storeClaim(ctx, req, entry, claim)\n\treturn callback.Response(nil)",
+			notifFile, "RouteNotFound)\n\t}\n\treturn callback.Response(i.storeReport(ctx, req, entry, report))",
+			"RouteNotFound)\n\t}\n\t_ = i.storeReport(ctx, req, entry, report)\n\treturn callback.Response(nil)",
 		}},
 	},
 	{
 		name: "token-in-log", breaks: "the access token of the gateway is in a log line", invariants: []int{5},
-		edits: []edit{{
-			"shared/operator/gateway/exchange.go", "return exchange{err: sanitizeError(err), mayHaveSent",
-			"return exchange{err: errors.Join(errors.New(target.AccessToken), sanitizeError(err)), mayHaveSent",
-		}},
+		edits: []edit{
+			{"shared/operator/upstream/client.go", "return Exchange{Err: sanitizeError(err), MayHaveSent",
+				"return Exchange{Err: errors.Join(errors.New(r.Header[\"Authorization\"]), sanitizeError(err))," +
+					" MayHaveSent"},
+			{"shared/telemetry/logline.go", "= redactCause(err.Error())", "= err.Error()"},
+		},
 	},
 	{
 		name: "end-user-token-in-log", breaks: "the token of an end user is in a log line", invariants: []int{5},

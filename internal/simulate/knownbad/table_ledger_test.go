@@ -117,17 +117,21 @@ var ledgerVariants = []variant{
 	{
 		name: "callback-is-final", breaks: "a callback's claim becomes final without a lookup", invariants: []int{1, 2},
 		world: kindOfOrder(1).with(faultsOf(outside.CallbackContents, outside.CallbackContradicting)),
-		edits: []edit{{notifFile, "case !lookup.Supported:", "case !lookup.StatusFinal || report.Status.Final():"}},
+		edits: []edit{{
+			notifFile, "case lookup.StatusFinal:\n\t\tlookupReport",
+			"case report.Status.Final():\n\t\treturn func(e *ledger.Entry) ledger.Effect { " +
+				"return e.ApplyFinalStatus(claimReport, now) }\n\tcase lookup.StatusFinal:\n\t\tlookupReport",
+		}},
 	},
 	{
 		name: "not-found-is-failed", breaks: "a payment that getStatus does not find yet is failed",
 		invariants: []int{1, 6},
 		world:      kindOfOrder(1).with(faultsOf(outside.Lookups, outside.NotFoundYet)),
 		edits: []edit{{
-			lookupFile, "if lookup.StatusFinal {\n\t\t\teffect = e.ApplyFinalStatus(",
-			"if lookup.NotFound {\n\t\t\teffect = e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, " +
+			lookupFile, "case lookup.StatusFinal:\n\t\t\teffect = e.ApplyFinalStatus(",
+			"case lookup.NotFound:\n\t\t\teffect = e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, " +
 				"Source: \"getStatus\"}, now)\n" +
-				"} else if lookup.StatusFinal {\n\t\t\teffect = e.ApplyFinalStatus(",
+				"\t\tcase lookup.StatusFinal:\n\t\t\teffect = e.ApplyFinalStatus(",
 		}},
 	},
 	{
@@ -148,7 +152,9 @@ var ledgerVariants = []variant{
 			with(faultsOf(outside.Lookups, outside.ConnectRefused, outside.ResetBefore, outside.StaleBefore,
 				outside.HangBefore, outside.TruncatedAfter, outside.GarbageBefore,
 				outside.ServerErrorBefore)).with(faultsOf(outside.CallbackTimes, outside.CallbackNever)),
-		edits: []edit{{lookupFile, "if lookup.Responded {\n\t\tentry, err =",
-			"if lookup.Supported {\n\t\tentry, err ="}},
+		edits: []edit{
+			{lookupFile, "if lookup.Responded || !lookup.Supported", "if lookup.Supported || !lookup.Supported"},
+			{lookupFile, "ledger.Unchanged && lookup.Responded && !", "ledger.Unchanged && !"},
+		},
 	},
 }

@@ -134,8 +134,9 @@ var notificationVariants = []variant{
 			"length of a hazard": last, "start of a hazard": 0, "length of the faults": last, "content": 1,
 			"orders": 0}),
 		edits: []edit{{
-			userSMSFile, "UpstreamKey: e.UpstreamKey,",
-			"UpstreamKey: e.UpstreamKey + strings.Repeat(\"r\", claim.Attempts),",
+			userSMSFile, "call.MayRepeat = claim.MayHaveBeenSent",
+			"call.MayRepeat, call.UpstreamKey = claim.MayHaveBeenSent, " +
+				"call.UpstreamKey+strings.Repeat(\"r\", claim.Attempts)",
 		}},
 	},
 	{

@@ -83,8 +83,8 @@ var outcomeVariants = []variant{
 		invariants: []int{1, 6},
 		world:      calls(0, outside.ResetAfter, outside.Unavailable),
 		edits: []edit{{
-			gatewayFile, "if x.connectionLost && d.canRetry(ctx, call) {\n\t\tretried = true",
-			"if x.err != nil && ctx.Err() == nil {",
+			gatewayFile, "if x.ConnectionLost && d.canRetry(ctx, call) {\n\t\tretried = true",
+			"if x.Err != nil && ctx.Err() == nil {",
 		}},
 	},
 	{
@@ -104,31 +104,29 @@ var outcomeVariants = []variant{
 		name: "upstream-key-per-attempt", breaks: "a second attempt has another key at the operator",
 		invariants: []int{1},
 		edits: []edit{{
-			pipelineFile, "country, _ := market.ByAlpha2(reservation.Country)",
-			"country, _ := market.ByAlpha2(reservation.Country)\n\tif reservation.EverUnknown {\n" +
-				"\t\treservation = reservation.Clone()\n\t\treservation.UpstreamKey += \"r\"\n\t}",
+			pipelineFile, "call.MayRepeat = reservation.EverUnknown",
+			"if call.MayRepeat = reservation.EverUnknown; call.MayRepeat {\n\t\tcall.UpstreamKey += \"r\"\n\t}",
 		}},
 	},
 	{
 		name: "timeout-is-not-applied", breaks: "a call without a response counts as not applied",
 		invariants: []int{1, 6},
 		world:      calls(0, outside.HangAfter, outside.ResetAfter),
-		edits: []edit{{classifyFile, "return outcomeUnknown(x.err)",
-			"return notApplied(fault.OperatorUnavailable, x.err)"}},
+		edits:      []edit{{"shared/operator/upstream/outcome.go", "case !x.MayHaveSent:", "case x.Err != nil:"}},
 	},
 	{
 		name: "server-error-is-not-applied", breaks: "a 500 counts as not applied", invariants: []int{1, 6},
 		world: calls(0, outside.ServerErrorAfter),
 		edits: []edit{{
-			classifyFile, "if !isRequestError {\n\t\treturn outcomeUnknown(",
-			"if !isRequestError {\n\t\treturn notApplied(fault.OperatorUnavailable, ",
+			classifyFile, "if !isRequestError {\n\t\treturn upstream.Unknown(",
+			"if !isRequestError {\n\t\treturn upstream.NotApplied(fault.OperatorUnavailable, ",
 		}},
 	},
 	{
 		name: "garbage-is-success", breaks: "any 2xx response counts as a success", invariants: []int{1},
 		edits: []edit{{
-			classifyFile, "return outcomeUnknown(fmt.Errorf(\"the operator's response %d lacks fields of a " +
-				"success\", x.status))",
+			classifyFile, "return upstream.Unknown(fmt.Errorf(\"the operator's response %d lacks fields of a " +
+				"success\", x.Status))",
 			"return operator.Result{Outcome: operator.Succeeded}",
 		}},
 	},
@@ -149,7 +147,7 @@ var outcomeVariants = []variant{
 		world:      forgottenSMS,
 		edits: []edit{{
 			classifyFile, "result.DuplicateKey, result.OperatorReference = true, " +
-				"smsRequestID(x.header.Get(\"Location\"))",
+				"smsRequestID(x.Header.Get(\"Location\"))",
 			"result.Outcome, result.Fault = operator.Succeeded, nil",
 		}},
 	},

@@ -14,6 +14,7 @@ type variant struct {
 	invariants []int   // the numbers of the invariants that it violates; 0 is a history that does not end
 	edits      []edit  // almost always one; further ones remove a second defence
 	world      choices // what its histories have in common; nil for those that make simulate runs
+	platforms  bool    // its histories have the operators' platforms
 	excluded   string  // why the simulator need not find it; "" for a variant that it must find
 }
 
@@ -61,7 +62,8 @@ func (c choices) with(more choices) choices {
 type edit struct{ file, original, bad string }
 
 // variants is the table: all deliberate bugs.
-var variants = slices.Concat(outcomeVariants, ledgerVariants, callVariants, notificationVariants, sweepVariants)
+var variants = slices.Concat(outcomeVariants, ledgerVariants, callVariants, notificationVariants, sweepVariants,
+	platformVariants)
 
 // requiredVariants are the classic mistakes of a payment gateway. The table must have them, and the simulator must find
 // each of them.

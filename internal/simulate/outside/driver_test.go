@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )
 
@@ -118,17 +121,18 @@ func newDriver(t *testing.T, base string) *gateway.Driver {
 			},
 		},
 	}
-	credentials, err := json.Marshal(map[string]any{"sandbox": map[string]any{"current": "a1", "accounts": accounts}})
+	document, err := json.Marshal(map[string]any{"sandbox": map[string]any{"current": "a1", "accounts": accounts}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gateway.New(secret.Static(credentials), nil, time.Now)
+	return gateway.New(credentials.NewReader(secret.Static(document), time.Now), upstream.NewClient(nil), time.Now)
 }
 
 // callOf returns the common part of a call under a key.
 func callOf(key string) operator.Call {
 	return operator.Call{
-		Operator: "sandbox", UpstreamKey: key, MCO: "OCI", Country: "CI", GWToken: "token", GWAlias: "alias",
+		Platform: "sandbox", Operator: "sandbox", UpstreamKey: key, MCO: "OCI", Country: "CI",
+		GWToken: "token", GWAlias: "alias",
 	}
 }
 
@@ -350,11 +354,11 @@ func TestDriverReadsLookups(t *testing.T) {
 				timeout = 200 * time.Millisecond
 			}
 			got := p.lookup(t, timeout)
-			if got.StatusKnown != want.known || got.OrderNotFound != want.notFound {
-				t.Errorf("known %v, not found %v, want %v", got.StatusKnown, got.OrderNotFound, want)
+			if (got.Status != "") != want.known || got.OrderNotFound != want.notFound {
+				t.Errorf("status %q, not found %v, want %v", got.Status, got.OrderNotFound, want)
 			}
 			after := p.lookup(t, 10*time.Second)
-			if !after.StatusKnown || after.OperatorStatus != statusPending || after.Amount != "1500" {
+			if after.Status != ledger.Pending || after.Amount != "1500" {
 				t.Errorf("the next lookup: %+v", after)
 			}
 		})

@@ -66,11 +66,21 @@ func newEvent(method, resource string, body []byte, parameters, headers []string
 	return mustMarshal(e)
 }
 
-// CallbackEvent makes the event of the notif or the receipt function for a callback. It returns an error if the URL is
-// not one of the gateway's callback URLs.
+// CallbackEvent makes the event of the notif or the receipt function for a callback by POST. It returns an error if the
+// URL is not one of the gateway's callback URLs.
 func CallbackEvent(address string, body []byte) ([]byte, error) {
+	return CallbackRequest(http.MethodPost, address, body)
+}
+
+// CallbackRequest does the same for any method, with further headers as pairs of names and values.
+func CallbackRequest(method, address string, body []byte, headers ...string) ([]byte, error) {
 	_, path, found := strings.Cut(address, "/callbacks/v1/")
 	segments := strings.Split(path, "/")
+	if found && len(segments) == 5 && segments[0] == "accounts" {
+		resource := "/callbacks/v1/accounts/" + segments[1] + "/{platform}/{account}/{secret}"
+		return newEvent(method, resource, body,
+			[]string{"platform", segments[2], "account", segments[3], "secret", segments[4]}, headers), nil
+	}
 	if !found || len(segments) != 4 {
 		return nil, fmt.Errorf("outside: %s is not a callback URL: check the base URL of the gateway", address)
 	}
@@ -86,7 +96,7 @@ func CallbackEvent(address string, body []byte) ([]byte, error) {
 		}
 		parameters[2*i+1] = value
 	}
-	return newEvent(http.MethodPost, resource, body, parameters, nil), nil
+	return newEvent(method, resource, body, parameters, headers), nil
 }
 
 // TokenEvent makes the event of a request for a short-lived token.

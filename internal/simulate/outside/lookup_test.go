@@ -3,6 +3,8 @@ package outside
 import (
 	"testing"
 	"time"
+
+	"mobilegateway/shared/operator"
 )
 
 // getStatus reports the payer's decision from its time on.
@@ -33,8 +35,9 @@ func TestLookupReportsPayersDecision(t *testing.T) {
 			statuses := map[time.Duration]string{want.after - time.Millisecond: before, want.after: want.status}
 			for at, status := range statuses {
 				p.now = start.Add(at)
-				if got := p.lookup(t, 10*time.Second); got.OperatorStatus != status {
-					t.Errorf("after %s: %s, want %s", at, got.OperatorStatus, status)
+				mapped, _ := operator.ParsePaymentStatus(status)
+				if got := p.lookup(t, 10*time.Second); got.Status != mapped {
+					t.Errorf("after %s: %s, want %s", at, got.Status, mapped)
 				}
 			}
 			status, at, ok := p.operator.FinalStatus(call.key)

@@ -170,7 +170,7 @@ func TestSecrets(t *testing.T) {
 var demoShop = Shop{
 	Name: "DemoShop", ServiceID: operationtest.ServiceID, ApplicationID: operationtest.ApplicationID,
 	ContactID: operationtest.ContactID, OnBehalfOf: "DemoShop", SenderName: "DEMO",
-	NotifyURL: "https://shop.example.com/notify", Operators: operator.Names(),
+	NotifyURL: "https://shop.example.com/notify", Operators: operator.NamesWithPlatform(),
 	Countries: market.Alpha2s(),
 }
 

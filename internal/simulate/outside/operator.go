@@ -369,6 +369,9 @@ func (o *Operator) LiedAbout(key string) bool {
 // FinalStatus returns the true final status of a payment and its time, also if the time is in the future. It returns
 // false if the operator has no such payment, or its payer never decides.
 func (o *Operator) FinalStatus(orderID string) (status string, at time.Time, ok bool) {
+	if o == nil { // a name without a platform of its own
+		return "", time.Time{}, false
+	}
 	t := o.transactions[effectKey{KindPayment, orderID}]
 	if t == nil || t.finalAt.IsZero() {
 		return "", time.Time{}, false

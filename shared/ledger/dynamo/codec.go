@@ -82,6 +82,7 @@ var fields = []field{
 	{"mnr", "msisdn_reported", func(e *entry) any { return &e.MSISDNReported }},
 	{"fr", "failure_reason", func(e *entry) any { return (*string)(&e.FailureReason) }},
 	{"nt", "notif_token", func(e *entry) any { return &e.NotifToken }},
+	{"mt", "material", func(e *entry) any { return &e.Material }},
 	{"nu", "notify_url", func(e *entry) any { return &e.NotifyURL }},
 	{"nf", "notify_from", func(e *entry) any { return (*string)(&e.NotifyFrom) }},
 	{"ad", "address", func(e *entry) any { return &e.Address }},

@@ -22,6 +22,7 @@ type ledgerStore interface {
 	ledger.Reader
 	ledger.DueQueue
 	ledger.DayIndex
+	ledger.MessageIndex
 }
 
 // parallel is the number of writers that race for one key.
@@ -58,6 +59,8 @@ func checkConformance(t *testing.T, open func() ledgerStore) {
 		{"replace of a missing entry is not found", replaceMissing},
 		{"a reference belongs to its first charge", references},
 		{"a reference expires with its charge", expiringReferences},
+		{"receipts find their message in every order", messages},
+		{"no receipt is lost while its message is bound", messageRace},
 		{"of parallel inserts one wins", insertRace},
 		{"of parallel replaces one wins", replaceRace},
 		{"of parallel claims of a reference one wins", referenceRace},

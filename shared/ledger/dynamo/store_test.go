@@ -91,7 +91,7 @@ func TestLostResponses(t *testing.T) {
 		t.Fatalf("StoreOutcome = version %d, %v; want version 2", updated.Version, err)
 	}
 	table.Transport.Losses = 1
-	taken, verdict, err := book.Reserve(ctx, charge("1"), func(string) time.Duration { return time.Hour })
+	taken, verdict, err := book.Reserve(ctx, charge("1"), func(*ledger.Entry) time.Duration { return time.Hour })
 	if err != nil || verdict != ledger.TakenOver || taken.Version != 3 {
 		t.Fatalf("Reserve = version %d, %v, %v; want version 3, taken over", taken.Version, verdict, err)
 	}

@@ -5,20 +5,53 @@
 package drivers
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/flouci"
 	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/mtn"
+	"mobilegateway/shared/operator/orangecm"
+	"mobilegateway/shared/operator/orangesms"
+	"mobilegateway/shared/operator/orangewebpay"
+	"mobilegateway/shared/operator/pawapay"
+	"mobilegateway/shared/operator/upstream"
+	"mobilegateway/shared/operator/wave"
 	"mobilegateway/shared/secret"
 )
 
-// NewDirectory returns the drivers of all operators. secrets has their credentials (OPERATOR_CREDENTIALS_SECRET).
-// transport sends their requests; nil for connections of their own. A new driver is a line.
+// Outside is what drivers reach outside their own memory.
+type Outside struct {
+	// Transport sends requests; nil for connections of the drivers' own.
+	Transport http.RoundTripper
+	Now       func() time.Time
+	// Await waits for the token exchange of another goroutine; nil for pause.Until.
+	Await func(ctx context.Context, done <-chan struct{}) error
+}
+
+// NewDirectory returns the drivers of all platforms over their own connections. secrets has their credentials
+// (OPERATOR_CREDENTIALS_SECRET).
 func NewDirectory(
 	secrets secret.Reader, transport http.RoundTripper, now func() time.Time,
 ) *operator.DriverDirectory {
+	return New(secrets, Outside{Transport: transport, Now: now})
+}
+
+// New returns the drivers of all platforms. A new driver is a line.
+func New(secrets secret.Reader, outside Outside) *operator.DriverDirectory {
+	accounts, client := credentials.NewReader(secrets, outside.Now), upstream.NewClient(outside.Transport)
+	tokens := upstream.NewTokens(outside.Now, outside.Await)
 	return operator.NewDriverDirectory(map[string]operator.Driver{
-		gateway.DriverName: gateway.New(secrets, transport, now),
-	})
+		gateway.DriverName:      gateway.New(accounts, client, outside.Now),
+		mtn.DriverName:          mtn.New(accounts, client, tokens, outside.Now),
+		pawapay.DriverName:      pawapay.New(accounts, client, outside.Now),
+		orangecm.DriverName:     orangecm.New(accounts, client, tokens, outside.Now),
+		orangesms.DriverName:    orangesms.New(accounts, client, tokens, outside.Now),
+		orangewebpay.DriverName: orangewebpay.New(accounts, client, tokens, outside.Now),
+		wave.DriverName:         wave.New(accounts, client, outside.Now),
+		flouci.DriverName:       flouci.New(accounts, client, outside.Now),
+	}, accounts)
 }

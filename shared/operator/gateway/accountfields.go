@@ -1,54 +1,81 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
 )
 
-// accountField is a field of an account, and where the driver keeps it.
-type accountField struct {
-	operator.AccountField
-	value func(account) string // nil: the operation itself checks it
-}
-
 // AccountFields implements operator.AccountDescriber.
-func (d *Driver) AccountFields() []operator.AccountField {
-	var fields []operator.AccountField
-	for _, field := range accountFields() {
-		fields = append(fields, field.AccountField)
+func (d *Driver) AccountFields() []operator.AccountField { return accountFields() }
+
+// The paths of an account's fields, as OPERATOR_CREDENTIALS_SECRET has them.
+const (
+	fieldAccessToken   = "access_token"
+	fieldServiceID     = "service_id"
+	fieldApplicationID = "application_id"
+	fieldContactID     = "contact_id"
+	fieldHeaderPrefix  = "header_prefix"
+	fieldPathWord      = "path_word"
+	fieldSuccess       = "success_status"
+	fieldUserSMSToken  = "user_sms.gw_token" //nolint:gosec // a name, and no value
+	fieldUserSMSSender = "user_sms.sender."  // and the alpha-2 code
+	fieldUserSMSName   = "user_sms.sender_name"
+)
+
+func accountFields() []operator.AccountField {
+	constant := func(path, operation string) operator.AccountField {
+		return operator.AccountField{
+			Path: path, Identity: true, NeededBy: []string{operation}, Check: operator.CheckHeaderText,
+		}
 	}
-	return fields
+	userSMS := func(path string, check func(string) error) operator.AccountField {
+		return operator.AccountField{Path: path, NeededBy: []string{operator.AccountUserSMS}, Check: check}
+	}
+	gwToken := userSMS(fieldUserSMSToken, operator.CheckHeaderText)
+	gwToken.Secret = true
+	return append(operator.BasicAccountFields(),
+		constant(fieldServiceID, operator.AccountCharge),
+		constant(fieldApplicationID, operator.AccountSMS),
+		constant(fieldContactID, operator.AccountSMS),
+		gwToken,
+		userSMS(fieldUserSMSSender+"*", checkSender),
+		userSMS(fieldUserSMSName, checkSenderName),
+		operator.AccountField{Path: fieldHeaderPrefix, Check: checkWord},
+		operator.AccountField{Path: fieldPathWord, Check: checkWord},
+		operator.AccountField{Path: fieldSuccess, Check: checkSuccess},
+	)
 }
 
-// accountFields are the fields of an account, as OPERATOR_CREDENTIALS_SECRET has them.
-func accountFields() []accountField {
-	basic := operator.BasicAccountFields()
-	constant := func(path, operation string, value func(account) string) accountField {
-		return accountField{operator.AccountField{
-			Path: path, Identity: true, NeededBy: []string{operation}, Check: operator.CheckHeaderText,
-		}, value}
+func checkWord(text string) error {
+	if !upstream.IsIdentifier(text) {
+		return errors.New("has other characters than letters, digits, _ and -")
 	}
-	userSMS := func(path string, check func(string) error, value func(account) string) accountField {
-		return accountField{operator.AccountField{
-			Path: "user_sms." + path, NeededBy: []string{operator.AccountUserSMS}, Check: check,
-		}, value}
+	return nil
+}
+
+func checkSuccess(text string) error {
+	if text != "200" && text != "201" {
+		return errors.New("is not 200 or 201")
 	}
-	gwToken := userSMS("gw_token", operator.CheckHeaderText, func(a account) string { return a.UserSMS.GWToken })
-	gwToken.Secret = true
-	return []accountField{
-		{basic[0], func(a account) string { return a.BaseURL }},
-		{basic[1], func(a account) string { return a.AccessToken }},
-		constant("service_id", operator.AccountCharge, func(a account) string { return a.ServiceID }),
-		constant("application_id", operator.AccountSMS, func(a account) string { return a.ApplicationID }),
-		constant("contact_id", operator.AccountSMS, func(a account) string { return a.ContactID }),
-		gwToken,
-		userSMS("sender.*", checkSender, nil),
-		userSMS("sender_name", checkSenderName, func(a account) string { return a.UserSMS.SenderName }),
+	return nil
+}
+
+// specifiedPrefix begins the names of headers with the user and the country (specification, Headers).
+const specifiedPrefix = "X-Operator"
+
+// headerName returns the name of a header at an account's platform, which may have another prefix.
+func headerName(target credentials.Account, name string) string {
+	if rest, isOwn := strings.CutPrefix(name, specifiedPrefix); isOwn {
+		return cmp.Or(target.Field(fieldHeaderPrefix), specifiedPrefix) + rest
 	}
+	return name
 }
 
 // checkSender accepts the sender address of the specification (SMS request, senderAddress).
@@ -67,25 +94,6 @@ func checkSenderName(text string) error {
 	return nil
 }
 
-// checkServes returns which fields an operation cannot be made with. Without them the operator would refuse a correct
-// request of the merchant.
-func (a account) checkServes(operation string) error {
-	var unusable []string
-	for _, field := range accountFields() {
-		isAddress := field.Path == "base_url" // selectAccount has checked it, by the rule of this deployment
-		if field.value == nil || isAddress || !slices.Contains(field.NeededBy, operation) {
-			continue
-		}
-		if field.Check(field.value(a)) != nil {
-			unusable = append(unusable, field.Path)
-		}
-	}
-	if unusable != nil {
-		return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
-	}
-	return nil
-}
-
 // filledParts are the parts of our requests whose values come from the account, not from the merchant.
 var filledParts = []string{
 	"authorization", "serviceId", "X-OAPI-Application-Id", "X-OAPI-Contact-Id", "X-OAPI-Resource-Type",
@@ -96,5 +104,17 @@ func namesFilledPart(variables []string) bool {
 	return slices.ContainsFunc(variables, func(variable string) bool {
 		name := variable[strings.LastIndex(variable, ".")+1:]
 		return slices.ContainsFunc(filledParts, func(part string) bool { return strings.EqualFold(part, name) })
+	})
+}
+
+// namesOwnWord reports whether a platform refused a part that has its name from the account: then the account is wrong,
+// and not the merchant's request.
+func namesOwnWord(prefix, word string, f *fault.Fault) bool {
+	if f == nil || f.Kind != fault.OperatorError || f.OperatorException == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.OperatorException.Variables, func(variable string) bool {
+		return prefix != "" && (strings.HasPrefix(variable, specifiedPrefix) || strings.HasPrefix(variable, prefix)) ||
+			word != "" && strings.Contains(variable, "endUserId")
 	})
 }

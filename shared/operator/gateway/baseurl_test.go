@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )
 
@@ -27,13 +29,13 @@ func TestBaseURLs(t *testing.T) {
 	for address, want := range cases {
 		value := fmt.Sprintf(`{"sandbox":{"current":"a","accounts":{"a":{"base_url":%q,"access_token":"t"}}}}`, address)
 		secrets := secret.Static([]byte(value))
-		_, err := gateway.New(secrets, nil, time.Now).CurrentAccountID(t.Context(), "sandbox")
+		deployed, local := credentials.NewReader(secrets, time.Now), credentials.NewReader(secrets, time.Now)
+		_, err := gateway.New(deployed, upstream.NewClient(nil), time.Now).FindAccount(t.Context(), "sandbox", "")
 		if got := err == nil; got != want.deployed {
 			t.Errorf("a deployed function accepts %s: %v, want %v: %v", address, got, want.deployed, err)
 		}
-		local := gateway.New(secrets, nil, time.Now)
 		local.AcceptPrivateNetworks()
-		_, err = local.CurrentAccountID(t.Context(), "sandbox")
+		_, err = gateway.New(local, upstream.NewClient(nil), time.Now).FindAccount(t.Context(), "sandbox", "")
 		if got := err == nil; got != want.local {
 			t.Errorf("a local function accepts %s: %v, want %v: %v", address, got, want.local, err)
 		}
@@ -49,9 +51,10 @@ func TestOperatorInPrivateNetworkIsCalled(t *testing.T) {
 	})
 	secrets := secret.Static([]byte(`{"sandbox":{"current":"a","accounts":{"a":{"base_url":"http://10.0.0.1",` +
 		`"access_token":"t"}}}}`))
-	local := gateway.New(secrets, transport, time.Now)
-	local.AcceptPrivateNetworks()
-	call := operator.Call{Operator: "sandbox", AccountID: "a", UpstreamKey: "Shop_1"}
+	accounts := credentials.NewReader(secrets, time.Now)
+	accounts.AcceptPrivateNetworks()
+	local := gateway.New(accounts, upstream.NewClient(transport), time.Now)
+	call := operator.Call{Platform: "sandbox", Operator: "sandbox", AccountID: "a", UpstreamKey: "Shop_1"}
 	local.Pay(t.Context(), operator.PayCall{Call: call})
 	if !called {
 		t.Error("the operator was not called")

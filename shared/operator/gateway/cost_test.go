@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"mobilegateway/shared/operator/upstream"
 )
 
 // An operator's response of 256 KiB costs at most 8 MB for any content.
@@ -15,21 +17,21 @@ func TestReadingAResponseHasBoundedCost(t *testing.T) {
 	fill := func(size int, before, item, after string) string {
 		return before + strings.Repeat(item+",", (size-len(before)-len(after))/(len(item)+1)-1) + item + after
 	}
-	longKey := strings.Repeat("k", maxResponseBytes/2)
+	longKey := strings.Repeat("k", upstream.MaxResponseBytes/2)
 	bodies := map[string]string{
-		"elements under a long key": fill(maxResponseBytes, `{"`+longKey+`":[`, `0`, `]}`),
-		"objects under a long key":  fill(maxResponseBytes, `{"`+longKey+`":[`, `{"":0}`, `]}`),
-		"empty objects":             fill(maxResponseBytes, `{"a":[`, `{}`, `]}`),
+		"elements under a long key": fill(upstream.MaxResponseBytes, `{"`+longKey+`":[`, `0`, `]}`),
+		"objects under a long key":  fill(upstream.MaxResponseBytes, `{"`+longKey+`":[`, `{"":0}`, `]}`),
+		"empty objects":             fill(upstream.MaxResponseBytes, `{"a":[`, `{}`, `]}`),
 		"many variables":            inError(fill(64<<10-100, `[`, `0`, `]`)),
 		"variables with many items": inError(fill(64<<10-100, `[[`, `""`, `]]`)),
 		"many members":              fill(64<<10, `{"requestError":{"a":[`, `{"":0}`, `]}}`),
 	}
 	for name, body := range bodies {
 		for _, status := range []int{200, 400, 401} {
-			x := exchange{status: status, body: []byte(body)}
+			x := upstream.Exchange{Status: status, Body: []byte(body)}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			x.unauthorized()
+			unauthorized(x)
 			classifyExchange(x, parseChargeSuccess)
 			runtime.ReadMemStats(&after)
 			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > maxAllocated {

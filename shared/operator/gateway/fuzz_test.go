@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -30,7 +31,7 @@ func FuzzResponse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		x := exchange{status: status, header: http.Header{}, body: []byte(body), mayHaveSent: true}
+		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
 		readers := map[string]successParser{
 			"charge": parseChargeSuccess, "sms": parseSMSSuccess,
 			"web": func(r *strictjson.Reader) (operator.Result, bool) {
@@ -47,7 +48,7 @@ func FuzzResponse(f *testing.F) {
 				t.Errorf("%s: NotApplied after an unknown first attempt", name)
 			}
 		}
-		checkStatus(t, parseStatus(x, "DemoShop_42"))
+		checkStatus(t, newLookup("DemoShop_42").ReadResponse(x))
 	})
 }
 
@@ -71,38 +72,17 @@ func checkCertainty(t *testing.T, name string, status int, body string, result o
 		}
 	case operator.Unknown:
 	}
-	if len([]rune(result.OperatorReference)) > maxFieldLength {
+	if len([]rune(result.OperatorReference)) > upstream.MaxFieldLength {
 		t.Errorf("%s: a reference of %d bytes", name, len(result.OperatorReference))
 	}
 }
 
 func checkStatus(t *testing.T, response operator.StatusResponse) {
 	t.Helper()
-	if response.StatusKnown != (response.Cause == nil) {
-		t.Errorf("status known: %v, with the cause %v", response.StatusKnown, response.Cause)
+	if (response.Status != "") != (response.Cause == nil) {
+		t.Errorf("status %q with the cause %v", response.Status, response.Cause)
 	}
-	if response.StatusKnown && (response.OperatorStatus == "" || response.OrderNotFound) {
-		t.Errorf("a known status is %q, order not found: %v", response.OperatorStatus, response.OrderNotFound)
+	if response.Status != "" && response.OrderNotFound {
+		t.Errorf("the status is %q, and the order was not found", response.Status)
 	}
-}
-
-// FuzzCredentials reads any secret. It must not panic, and a returned account must be usable.
-func FuzzCredentials(f *testing.F) {
-	f.Add(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"http://127.0.0.1:1","access_token":"t"}}}}`)
-	f.Add(`{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"https://op.example/x/","access_token":"t"}}}}`)
-	f.Add(`{"sandbox":null}`)
-	f.Add(`[]`)
-	f.Fuzz(func(t *testing.T, raw string) {
-		found, err := (&credentials{}).selectAccount([]byte(raw), "sandbox", "")
-		if err != nil {
-			return
-		}
-		if found.AccessToken == "" {
-			t.Error("an account without a token")
-		}
-		request := buildSMSRequest(found, operator.SMSCall{Sender: "tel:+1"})
-		if _, err := newHTTPRequest(t.Context(), found, request); err != nil {
-			t.Errorf("a request to the base URL %q is impossible", found.BaseURL)
-		}
-	})
 }

@@ -9,59 +9,48 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/secret"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
 )
 
 // DriverName is the driver's name in the rows of the operator table.
 const DriverName = "gateway"
 
-const (
-	// defaultTimeout bounds a call without a deadline, which breaks the interface's contract.
-	defaultTimeout = 20 * time.Second
-	// minRetryTime is the shortest remaining time for a retry.
-	minRetryTime = 2 * time.Second
-)
+// minRetryTime is the shortest remaining time for a retry.
+const minRetryTime = 2 * time.Second
 
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct {
-	credentials *credentials
-	transport   http.RoundTripper
-	now         func() time.Time
+	accounts *credentials.Reader
+	client   *upstream.Client
+	now      func() time.Time
 }
 
-var (
-	_ operator.Driver           = (*Driver)(nil)
-	_ operator.StatusLookup     = (*Driver)(nil)
-	_ operator.UserSMSSender    = (*Driver)(nil)
-	_ operator.AccountDescriber = (*Driver)(nil)
-)
+// New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
+func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
+	return &Driver{accounts, client, now}
+}
 
-// New makes the driver. secrets has the operators' credentials (OPERATOR_CREDENTIALS_SECRET). transport sends the
-// requests; nil for connections of the driver's own. It neither fetches nor connects yet.
-func New(secrets secret.Reader, transport http.RoundTripper, now func() time.Time) *Driver {
-	if transport == nil {
-		transport = newTransport()
+// FindAccount implements operator.Driver.
+func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, error) {
+	found, err := d.accounts.Find(ctx, platform, id)
+	if err == nil && operator.CheckToken(found.Field(fieldAccessToken)) != nil {
+		err = errors.New("the operator's account has no usable access_token")
 	}
-	return &Driver{credentials: &credentials{secrets: secrets, now: now}, transport: transport, now: now}
-}
-
-// AcceptPrivateNetworks makes the driver also accept operators at http addresses of private networks. The directory
-// calls it.
-func (d *Driver) AcceptPrivateNetworks() { d.credentials.acceptsPrivateNetworks = true }
-
-// CurrentAccountID implements operator.Driver. The error is a *fault.Fault of kind IntegrationRejected if the
-// credentials cannot be read or have no usable account for the operator.
-func (d *Driver) CurrentAccountID(ctx context.Context, operatorName string) (string, error) {
-	found, err := d.credentials.findAccount(ctx, operatorName, "")
 	if err != nil {
 		return "", &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
 	}
-	return found.id, nil
+	return found.ID, nil
 }
 
 // callProtocol is specific to an operation, which is one of operator.AccountCharge and so on. buildRequest makes its
@@ -76,76 +65,123 @@ type callProtocol struct {
 
 // execute makes one call and classifies its result.
 func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
-	ctx, cancel := withDefaultTimeout(ctx)
+	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
-	x, retried, err := d.exchangeWithRetry(ctx, call, p.operation, p.buildRequest)
+	var used credentials.Account
+	build := func(target credentials.Account) (upstream.Request, error) {
+		used = target
+		return p.buildRequest(target)
+	}
+	x, version, retried, err := d.exchangeWithRetry(ctx, call, p.operation, build)
 	if err != nil {
-		d.credentials.recordUse(call.Operator, 0, false)
-		return notApplied(fault.IntegrationRejected, err)
+		d.accounts.RecordUse(call.Platform, 0, false)
+		return upstream.NotApplied(fault.IntegrationRejected, err)
 	}
 	result := classifyExchange(x, p.parseSuccess)
+	success := used.Field(fieldSuccess)
+	switch {
+	case result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(x.Status):
+		result = upstream.Unknown(fmt.Errorf("the operator responded %d, and a success is %s", x.Status, success))
+	case namesOwnWord(used.Field(fieldHeaderPrefix), used.Field(fieldPathWord), result.Fault):
+		result = upstream.NotApplied(fault.IntegrationRejected, result.Fault.Cause)
+	}
 	worked := result.Outcome == operator.Succeeded || result.Outcome == operator.Refused
-	d.credentials.recordUse(call.Operator, x.version, worked)
+	d.accounts.RecordUse(call.Platform, version, worked)
 	if result.DuplicateKey && !p.reportsDuplicates {
 		result.DuplicateKey, result.OperatorReference = false, ""
 	}
-	result.HTTPStatus = x.status
+	result.HTTPStatus = x.Status
 	if retried {
 		return outcomeAfterRetry(result)
 	}
 	return result
 }
 
-// exchangeWithRetry sends a request and returns the last exchange. retried is true if an earlier exchange may have
-// reached the operator. An error means that nothing was sent, because there are no credentials with which the operation
-// can be made.
+// exchangeWithRetry sends a request and returns the last exchange, with the version of its credentials. retried is true
+// if an earlier exchange may have reached the operator. An error means that nothing was sent, because there are no
+// credentials with which the operation can be made.
 func (d *Driver) exchangeWithRetry(
 	ctx context.Context, call operator.Call, operation string, build requestBuilder,
-) (x exchange, retried bool, err error) {
-	target, err := d.credentials.findAccount(ctx, call.Operator, call.AccountID)
+) (x upstream.Exchange, version int, retried bool, err error) {
+	target, err := d.accounts.Find(ctx, call.Platform, call.AccountID)
 	if err == nil {
-		err = target.checkServes(operation)
+		err = checkServes(target, operation)
 	}
 	if err != nil {
-		return exchange{}, false, err
+		return x, 0, false, err
 	}
-	defer func() { x.version = target.version }()
 	request, err := build(target)
 	if err != nil {
-		return exchange{}, false, err
+		return x, 0, false, err
 	}
 	x = d.send(ctx, target, request)
-	if x.connectionLost && d.canRetry(ctx, call) {
+	if x.ConnectionLost && d.canRetry(ctx, call) {
 		retried = true
 		x = d.send(ctx, target, request)
 	}
-	if !x.unauthorized() {
-		return x, retried, nil
+	if !unauthorized(x) {
+		return x, target.Version, retried, nil
 	}
-	refreshed, changed := d.credentials.refreshAccount(ctx, call.Operator, target)
+	refreshed, changed := d.accounts.RefreshAfterRefusal(ctx, target)
 	if !changed {
-		return x, retried, nil
+		return x, target.Version, retried, nil
 	}
 	request, err = build(refreshed)
 	if err != nil {
-		return x, retried, nil
+		return x, target.Version, retried, nil
 	}
-	target = refreshed
-	return d.send(ctx, target, request), retried, nil
+	return d.send(ctx, refreshed, request), refreshed.Version, retried, nil
+}
+
+// checkServes returns which fields an operation cannot be made with. Without them the operator would refuse a correct
+// request of the merchant.
+func checkServes(target credentials.Account, operation string) error {
+	if unusable := operator.UnusableFields(accountFields(), operation, "", target.Field); unusable != nil {
+		return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
+	}
+	return nil
+}
+
+// requestBuilder makes the request for an account, whose URL is below its address. An error means that this account
+// cannot make it.
+type requestBuilder func(target credentials.Account) (upstream.Request, error)
+
+func (d *Driver) send(ctx context.Context, target credentials.Account, r upstream.Request) upstream.Exchange {
+	header := map[string]string{"Authorization": "Bearer " + target.Field(fieldAccessToken)}
+	for name, value := range r.Header {
+		header[headerName(target, name)] = value
+	}
+	r.URL, r.Header = target.BaseURL()+r.URL, header
+	return d.client.Send(ctx, r)
+}
+
+// unauthorized reports whether the operator refused the access token: a 401 with a requestError.
+func unauthorized(x upstream.Exchange) bool {
+	if x.Err != nil || x.Status != http.StatusUnauthorized {
+		return false
+	}
+	_, isRequestError := requestError(x)
+	return isRequestError
+}
+
+// requestError reads the requestError of a response. An ambiguous body (a duplicate key) has none, because a final
+// refusal must be certain.
+func requestError(x upstream.Exchange) (*fault.OperatorException, bool) {
+	if _, isDocument := x.Document(); !isDocument {
+		return nil, false
+	}
+	found, isRequestError := oneapi.DecodeRequestError(x.Body)
+	if !isRequestError {
+		return nil, false
+	}
+	found.HTTPStatus = x.Status
+	return found, true
 }
 
 // canRetry reports whether a request that may have been applied may be repeated at once. The operator's row must
 // declare repeats under the same key safe, and there must be time for the response (decision "idle-connections").
 func (d *Driver) canRetry(ctx context.Context, call operator.Call) bool {
-	row, known := operator.FindCapabilities(call.Operator)
+	row, known := operator.FindCapabilities(call.Platform)
 	deadline, _ := ctx.Deadline()
 	return known && row.ResendWindow > 0 && ctx.Err() == nil && deadline.Sub(d.now()) >= minRetryTime
-}
-
-// withDefaultTimeout adds the default timeout to a context without a deadline.
-func withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, set := ctx.Deadline(); set {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, defaultTimeout)
 }

@@ -14,8 +14,10 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/shared/operator/upstream"
 )
 
 const (
@@ -74,7 +76,7 @@ func (v *stubCredentials) Refresh(context.Context) ([]byte, error) {
 // newDriver makes a driver with accounts at an address.
 func newDriver(baseURL string) (*gateway.Driver, *stubCredentials) {
 	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
-	return gateway.New(v, nil, time.Now), v
+	return gateway.New(credentials.NewReader(v, time.Now), upstream.NewClient(nil), time.Now), v
 }
 
 // requestError returns the JSON of an error.
@@ -104,24 +106,6 @@ func successBody(op operatortest.Operation) string {
 
 func success(op operatortest.Operation) operatortest.Responder {
 	return operatortest.Respond(http.StatusCreated, successBody(op))
-}
-
-func TestConformance(t *testing.T) {
-	operatortest.Run(t, operatortest.Suite{
-		Operator: sandbox,
-		New: func(_ *testing.T, baseURL string) operator.Driver {
-			driver, _ := newDriver(baseURL)
-			return driver
-		},
-		SuccessResponse: success,
-		RefusalResponse: func(operatortest.Operation) operatortest.Responder {
-			return operatortest.Respond(http.StatusForbidden, requestError("POL1000"))
-		},
-		NotAppliedResponse: func(operatortest.Operation) operatortest.Responder {
-			return operatortest.Respond(http.StatusServiceUnavailable, requestError("SVC0001"))
-		},
-		Secrets: []string{"access-token-very-private", "SERVICE", "one"},
-	})
 }
 
 // wantOutcome requires an outcome and, unless it is Succeeded, a kind of fault.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/operatortest"
@@ -157,11 +158,13 @@ func TestPaymentStatus(t *testing.T) {
 		`"currency":"XOF","user_msisdn":2250707070707,"Transaction-id":"tx-1",` +
 		`"statusDescription":"Low balance"}`
 	known := operator.StatusResponse{
-		StatusKnown: true, OperatorStatus: "SUCCESSFUL", Amount: "1500", Currency: "XOF", MSISDN: "2250707070707",
-		OperatorReference: "tx-1", StatusDescription: "Low balance",
+		StatusReport: operator.StatusReport{
+			Status: ledger.Successful, Amount: "1500", Currency: "XOF", MSISDN: "2250707070707",
+			OperatorReference: "tx-1", Reason: ledger.NotEnoughFunds,
+		},
 	}
 	unknown, notFound := operator.StatusResponse{}, operator.StatusResponse{OrderNotFound: true}
-	onlyStatus := operator.StatusResponse{StatusKnown: true, OperatorStatus: "odd word"}
+	onlyStatus := operator.StatusResponse{StatusReport: operator.StatusReport{Status: ledger.Pending}}
 	cases := []struct {
 		name string
 		step operatortest.Responder
@@ -169,7 +172,8 @@ func TestPaymentStatus(t *testing.T) {
 	}{
 		{"known", operatortest.Respond(200, body), known},
 		{"in payload", operatortest.Respond(200, `{"payload":`+body+`}`), known},
-		{"only a status", operatortest.Respond(200, `{"status":"odd word","order-id":"DemoShop_42"}`), onlyStatus},
+		{"only a status", operatortest.Respond(200, `{"status":"LOADED","order-id":"DemoShop_42"}`), onlyStatus},
+		{"odd word", operatortest.Respond(200, `{"status":"odd word","order-id":"DemoShop_42"}`), unknown},
 		{"another order", operatortest.Respond(200, `{"status":"successful","order-id":"DemoShop_1"}`), unknown},
 		{"no order", operatortest.Respond(200, `{"status":"successful"}`), unknown},
 		{"no status", operatortest.Respond(200, `{"order-id":"DemoShop_42"}`), unknown},
@@ -185,8 +189,11 @@ func TestPaymentStatus(t *testing.T) {
 			peer.SetResponses(c.step)
 			driver, _ := newDriver(peer.URL)
 			got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, ""))
-			if got.StatusKnown != (got.Cause == nil) {
-				t.Errorf("status known: %v, with the cause %v", got.StatusKnown, got.Cause)
+			if (got.Status != "") != (got.Cause == nil) {
+				t.Errorf("status %q with the cause %v", got.Status, got.Cause)
+			}
+			if want := got.Status != "" || got.OrderNotFound || c.name == "odd word"; got.Responded() != want {
+				t.Errorf("responded: %v, want %v", !want, want)
 			}
 			got.Cause = nil
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -200,7 +207,7 @@ func TestPaymentStatusWithoutCredentials(t *testing.T) {
 	driver, v := newDriver("http://127.0.0.1:1")
 	v.down = true
 	got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, ""))
-	if got.StatusKnown || got.OrderNotFound || got.Cause == nil {
-		t.Fatalf("known %v, not found %v, cause %v; want only a cause", got.StatusKnown, got.OrderNotFound, got.Cause)
+	if got.Status != "" || got.OrderNotFound || got.Cause == nil {
+		t.Fatalf("status %q, not found %v, cause %v; want only a cause", got.Status, got.OrderNotFound, got.Cause)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -21,57 +22,54 @@ var finalRefusals = []string{"POL0253", "POL1000", "POL0001", "SVC0270"}
 type successParser func(response *strictjson.Reader) (operator.Result, bool)
 
 // classifyExchange maps an exchange to its outcome, in the order of the table of decision "outcomes".
-func classifyExchange(x exchange, parseSuccess successParser) operator.Result {
-	if x.err != nil {
-		if !x.mayHaveSent {
-			return notApplied(fault.OperatorUnavailable, x.err)
-		}
-		return outcomeUnknown(x.err)
+func classifyExchange(x upstream.Exchange, parseSuccess successParser) operator.Result {
+	if result, isWithout := x.WithoutResponse(); isWithout {
+		return result
 	}
-	if x.status >= 200 && x.status <= 299 {
-		if response, err := strictjson.Parse(x.body); err == nil {
+	if x.IsSuccess() {
+		if response, isDocument := x.Document(); isDocument {
 			if result, ok := parseSuccess(response); ok {
 				result.Outcome = operator.Succeeded
 				return result
 			}
 		}
-		return outcomeUnknown(fmt.Errorf("the operator's response %d lacks fields of a success", x.status))
+		return upstream.Unknown(fmt.Errorf("the operator's response %d lacks fields of a success", x.Status))
 	}
-	exception, isRequestError := x.requestError()
+	exception, isRequestError := requestError(x)
 	if !isRequestError {
-		return outcomeUnknown(fmt.Errorf("the operator's response %d has no requestError", x.status))
+		return upstream.Unknown(fmt.Errorf("the operator's response %d has no requestError", x.Status))
 	}
 	return classifyException(x, exception)
 }
 
 // classifyException maps a response with a requestError.
-func classifyException(x exchange, exception *fault.OperatorException) operator.Result {
-	cause := fmt.Errorf("the operator responded %d %s", x.status, exception.MessageID)
-	isClientError := x.status >= 400 && x.status <= 499
+func classifyException(x upstream.Exchange, exception *fault.OperatorException) operator.Result {
+	cause := fmt.Errorf("the operator responded %d %s", x.Status, exception.MessageID)
+	isClientError := x.Status >= 400 && x.Status <= 499
 	switch {
 	case isClientError && slices.Contains(finalRefusals, exception.MessageID):
 		f := &fault.Fault{Kind: fault.OperatorError, OperatorException: exception, Cause: cause}
 		return operator.Result{Outcome: operator.Refused, Fault: f}
-	case x.status == http.StatusConflict, isClientError && exception.MessageID == duplicateMessageID:
+	case x.Status == http.StatusConflict, isClientError && exception.MessageID == duplicateMessageID:
 		// The operator knows the key. With Retry-After the first call is still in progress; otherwise it was sent
 		// before.
-		result := outcomeUnknown(cause)
-		if exception.MessageID == duplicateMessageID && x.header.Get("Retry-After") == "" {
-			result.DuplicateKey, result.OperatorReference = true, smsRequestID(x.header.Get("Location"))
+		result := upstream.Unknown(cause)
+		if exception.MessageID == duplicateMessageID && x.Header.Get("Retry-After") == "" {
+			result.DuplicateKey, result.OperatorReference = true, smsRequestID(x.Header.Get("Location"))
 		}
 		return result
-	case x.status == http.StatusServiceUnavailable, x.status == http.StatusTooManyRequests:
-		return notApplied(fault.OperatorUnavailable, cause)
+	case x.Status == http.StatusServiceUnavailable, x.Status == http.StatusTooManyRequests:
+		return upstream.NotApplied(fault.OperatorUnavailable, cause)
 	case isClientError && namesFilledPart(exception.Variables):
-		return notApplied(fault.IntegrationRejected, cause)
-	case isClientError && x.status != http.StatusUnauthorized && concernsRequest(exception.MessageID):
-		result := notApplied(fault.OperatorError, cause)
+		return upstream.NotApplied(fault.IntegrationRejected, cause)
+	case isClientError && x.Status != http.StatusUnauthorized && concernsRequest(exception.MessageID):
+		result := upstream.NotApplied(fault.OperatorError, cause)
 		result.Fault.OperatorException = exception
 		return result
 	case isClientError:
-		return notApplied(fault.IntegrationRejected, cause)
+		return upstream.NotApplied(fault.IntegrationRejected, cause)
 	default:
-		return outcomeUnknown(cause)
+		return upstream.Unknown(cause)
 	}
 }
 
@@ -88,19 +86,9 @@ func concernsRequest(id string) bool {
 func outcomeAfterRetry(result operator.Result) operator.Result {
 	switch {
 	case result.Outcome == operator.NotApplied:
-		return outcomeUnknown(fmt.Errorf("the connection of the first attempt was cut: %w", result.Fault.Cause))
+		return upstream.Unknown(fmt.Errorf("the connection of the first attempt was cut: %w", result.Fault.Cause))
 	case result.DuplicateKey:
 		result.Outcome, result.Fault = operator.Succeeded, nil
 	}
 	return result
-}
-
-// notApplied returns an outcome that is certainly not applied.
-func notApplied(kind fault.Kind, cause error) operator.Result {
-	return operator.Result{Outcome: operator.NotApplied, Fault: &fault.Fault{Kind: kind, Cause: cause}}
-}
-
-// outcomeUnknown returns an outcome that may have been applied.
-func outcomeUnknown(cause error) operator.Result {
-	return operator.Result{Outcome: operator.Unknown, Fault: &fault.Fault{Kind: fault.OutcomeUnknown, Cause: cause}}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -42,7 +44,7 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 		page, ok = parseWebSuccess(response)
 		return page.Result, ok
 	}
-	build := func(account) (upstreamRequest, error) { return buildPayRequest(call), nil }
+	build := func(credentials.Account) (upstream.Request, error) { return buildPayRequest(call), nil }
 	page.Result = d.execute(ctx, call.Call, callProtocol{
 		operation: operator.AccountPay, buildRequest: build, parseSuccess: parseSuccess,
 	})
@@ -54,16 +56,16 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 
 // buildPayRequest makes the request. It sends otp_code only on tpe and ussd (specification, Mobile money payment
 // request).
-func buildPayRequest(call operator.PayCall) upstreamRequest {
+func buildPayRequest(call operator.PayCall) upstream.Request {
 	otp := call.OTP
 	if call.Channel == webChannel {
 		otp = ""
 	}
-	return upstreamRequest{
-		method: http.MethodPost,
-		path:   payPath,
-		header: routingHeaders(call.Call, call.Channel, call.Lang),
-		body: strictjson.Marshal(payRequest{
+	return upstream.Request{
+		Method: http.MethodPost,
+		URL:    payPath,
+		Header: routingHeaders(call.Call, call.Channel, call.Lang),
+		Body: strictjson.Marshal(payRequest{
 			Currency:  call.Currency,
 			OrderID:   call.UpstreamKey,
 			Amount:    amountJSON(call.Amount),
@@ -100,9 +102,9 @@ func amountJSON(amount string) json.RawMessage {
 // parseWebSuccess reads a success of the web channel: pay_token, payment_url and notif_token (decision "pay-web").
 func parseWebSuccess(response *strictjson.Reader) (operator.PayResponse, bool) {
 	page := operator.PayResponse{
-		PayToken:   textField(response, "pay_token"),
-		PaymentURL: urlField(response, "payment_url"),
-		NotifToken: textField(response, "notif_token"),
+		PayToken:   upstream.Text(response, "pay_token"),
+		PaymentURL: upstream.URL(response, "payment_url"),
+		NotifToken: upstream.Text(response, "notif_token"),
 	}
 	return page, page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != ""
 }
@@ -133,12 +135,12 @@ func parseOrderState(response *strictjson.Reader) orderState {
 		prefix = "payload."
 	}
 	return orderState{
-		id:            textField(response, prefix+"order-id"),
-		status:        textField(response, prefix+"status"),
-		amount:        scalarField(response, prefix+"amount"),
-		currency:      textField(response, prefix+"currency"),
-		msisdn:        scalarField(response, prefix+"user_msisdn"),
-		transactionID: scalarField(response, prefix+"Transaction-id"),
-		description:   textField(response, prefix+"statusDescription"),
+		id:            upstream.Text(response, prefix+"order-id"),
+		status:        upstream.Text(response, prefix+"status"),
+		amount:        upstream.TextOrNumber(response, prefix+"amount"),
+		currency:      upstream.Text(response, prefix+"currency"),
+		msisdn:        upstream.TextOrNumber(response, prefix+"user_msisdn"),
+		transactionID: upstream.TextOrNumber(response, prefix+"Transaction-id"),
+		description:   upstream.Text(response, prefix+"statusDescription"),
 	}
 }

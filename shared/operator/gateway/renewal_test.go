@@ -13,8 +13,10 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )
 
@@ -35,7 +37,8 @@ func (r *renewal) Fetch(context.Context, string) ([]byte, error) {
 func newRenewal() *renewal {
 	r := &renewal{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return r.now }
-	r.driver = gateway.New(secret.NewCache(r, "operators", 5*time.Minute, 30*time.Second, clock), nil, clock)
+	cache := secret.NewCache(r, "operators", 5*time.Minute, 30*time.Second, clock)
+	r.driver = gateway.New(credentials.NewReader(cache, clock), upstream.NewClient(nil), clock)
 	return r
 }
 
@@ -62,7 +65,7 @@ func (r *renewal) store(t *testing.T, baseURL string, changes map[string]string)
 // charge makes a charge as a request does: with the current account.
 func (r *renewal) charge(t *testing.T) operator.Result {
 	t.Helper()
-	id, err := r.driver.CurrentAccountID(t.Context(), sandbox)
+	id, err := r.driver.FindAccount(t.Context(), sandbox, "")
 	if err != nil {
 		return operator.Result{Outcome: operator.NotApplied, Fault: fault.FromError(err)}
 	}
@@ -156,7 +159,7 @@ func TestUnusedCredentialsAreReadAgain(t *testing.T) {
 	platform := strictPlatform(t)
 	r := newRenewal()
 	r.store(t, platform.URL, badCredentials["a wrong path"])
-	if _, err := r.driver.CurrentAccountID(t.Context(), sandbox); err != nil {
+	if _, err := r.driver.FindAccount(t.Context(), sandbox, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.store(t, platform.URL, nil)

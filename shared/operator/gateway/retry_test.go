@@ -188,7 +188,7 @@ func TestCredentialsFail(t *testing.T) {
 					t.Errorf("the fault contains a secret: %q", result.Fault)
 				}
 			}
-			_, err := driver.CurrentAccountID(t.Context(), sandbox)
+			_, err := driver.FindAccount(t.Context(), sandbox, "")
 			if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected {
 				t.Errorf("account: %v", err)
 			}
@@ -200,11 +200,11 @@ func TestCredentialsFail(t *testing.T) {
 func TestUnknownAccountRefreshesTheSecret(t *testing.T) {
 	driver, v := newDriver("https://op.example")
 	v.override = `{}`
-	if _, err := driver.CurrentAccountID(t.Context(), sandbox); err == nil || v.refreshes != 1 {
+	if _, err := driver.FindAccount(t.Context(), sandbox, ""); err == nil || v.refreshes != 1 {
 		t.Fatalf("%v, %d refreshes", err, v.refreshes)
 	}
 	v.override = ""
-	if name, err := driver.CurrentAccountID(t.Context(), "SANDBOX"); err != nil || name != "a1" || v.refreshes != 1 {
+	if name, err := driver.FindAccount(t.Context(), "SANDBOX", ""); err != nil || name != "a1" || v.refreshes != 1 {
 		t.Fatalf("%q, %v, %d refreshes", name, err, v.refreshes)
 	}
 }

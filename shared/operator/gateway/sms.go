@@ -8,17 +8,19 @@ import (
 	"strings"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
 )
 
-// recipient is the only allowed value of address; it refers to the header X-Operator-ISE2.
-const recipient = "acr:X-Operator-ISE2"
+// headerISE2 has the recipient. The only allowed value of address refers to it.
+const headerISE2 = "X-Operator-ISE2"
 
 // SendSMS sends a message once per key. A success has the operator's request id. If the operator knows the key already,
 // the outcome is Unknown with DuplicateKey (decision "sms-duplicate").
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
-	build := func(target account) (upstreamRequest, error) { return buildSMSRequest(target, call), nil }
+	build := func(target credentials.Account) (upstream.Request, error) { return buildSMSRequest(target, call), nil }
 	return d.execute(ctx, call.Call, smsProtocol(operator.AccountSMS, build))
 }
 
@@ -31,27 +33,27 @@ func smsProtocol(operation string, build requestBuilder) callProtocol {
 // SendUserSMS sends the payer's SMS through the operator's own SMS operation, with the service's token, sender and
 // name, and without a receipt (decision "user-sms"). Without a sender for the country the outcome is NotApplied.
 func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) operator.Result {
-	build := func(target account) (upstreamRequest, error) {
-		sender := target.UserSMS.Sender[strings.ToUpper(call.Country)]
+	build := func(target credentials.Account) (upstream.Request, error) {
+		sender := target.Field(fieldUserSMSSender + strings.ToUpper(call.Country))
 		if sender == "" {
-			return upstreamRequest{}, errors.New("the operator's account has no user_sms.sender for the country")
+			return upstream.Request{}, errors.New("the operator's account has no user_sms.sender for the country")
 		}
 		sms := operator.SMSCall{
 			Call:       call.Call,
 			ISE2:       call.MSISDN,
 			Sender:     sender,
-			SenderName: target.UserSMS.SenderName,
+			SenderName: target.Field(fieldUserSMSName),
 			Message:    escapeRFC1738(call.Text),
 		}
-		sms.GWToken, sms.GWAlias = target.UserSMS.GWToken, call.MSISDN
+		sms.GWToken, sms.GWAlias = target.Field(fieldUserSMSToken), call.MSISDN
 		return buildSMSRequest(target, sms), nil
 	}
 	return d.execute(ctx, call.Call, smsProtocol(operator.AccountUserSMS, build))
 }
 
-func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {
+func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstream.Request {
 	request := resource.Message{
-		Address:                []string{recipient},
+		Address:                []string{"acr:" + headerName(target, headerISE2)},
 		SenderAddress:          call.Sender,
 		OutboundSMSTextMessage: resource.TextMessage{Message: call.Message},
 		SenderName:             call.SenderName,
@@ -60,25 +62,25 @@ func buildSMSRequest(target account, call operator.SMSCall) upstreamRequest {
 	if call.NotifyURL != "" {
 		request.ReceiptRequest = &resource.ReceiptRequest{NotifyURL: call.NotifyURL}
 	}
-	return upstreamRequest{
-		method: http.MethodPost,
-		path:   "/smsmessaging/v1/outbound/" + escapeRFC1738(call.Sender) + "/requests",
-		header: map[string]string{
-			"X-OAPI-Application-Id": target.ApplicationID,
-			"X-OAPI-Contact-Id":     target.ContactID,
+	return upstream.Request{
+		Method: http.MethodPost,
+		URL:    "/smsmessaging/v1/outbound/" + escapeRFC1738(call.Sender) + "/requests",
+		Header: map[string]string{
+			"X-OAPI-Application-Id": target.Field(fieldApplicationID),
+			"X-OAPI-Contact-Id":     target.Field(fieldContactID),
 			"X-OAPI-Resource-Type":  "SMS_OSM",
 			"gw-alias":              call.GWAlias,
 			"gw-token":              call.GWToken,
 			"X-Operator-MCO":        call.MCO,
-			"X-Operator-ISE2":       call.ISE2,
+			headerISE2:              call.ISE2,
 		},
-		body: request.Body(),
+		Body: request.Body(),
 	}
 }
 
 // parseSMSSuccess reads a success: a resourceURL with the id of the request.
 func parseSMSSuccess(response *strictjson.Reader) (operator.Result, bool) {
-	text, _ := response.OptionalText("outboundSMSMessageRequest.resourceURL", maxURLLength)
+	text, _ := response.OptionalText("outboundSMSMessageRequest.resourceURL", upstream.MaxURLLength)
 	id := smsRequestID(text)
 	return operator.Result{OperatorReference: id}, id != ""
 }
@@ -87,4 +89,15 @@ func parseSMSSuccess(response *strictjson.Reader) (operator.Result, bool) {
 // never "+".
 func escapeRFC1738(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
+}
+
+// smsRequestID returns the id in an SMS request's resourceURL, ".../requests/<id>/deliveryInfos". In another form it is
+// the last segment. "" gives "".
+func smsRequestID(resourceURL string) string {
+	trimmed := strings.TrimRight(strings.TrimSuffix(strings.TrimRight(resourceURL, "/"), "/deliveryInfos"), "/")
+	id := trimmed[strings.LastIndex(trimmed, "/")+1:]
+	if len(id) > upstream.MaxFieldLength {
+		return ""
+	}
+	return id
 }

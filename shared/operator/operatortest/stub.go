@@ -37,6 +37,9 @@ type StubOperator struct {
 
 	closed chan struct{}
 
+	// preparatory responds to requests that move no money; nil for any other. They are not among Requests.
+	preparatory func(r *http.Request) Responder
+
 	mu         sync.Mutex
 	responders []Responder
 	requests   []Request
@@ -80,6 +83,12 @@ func (p *StubOperator) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRecordedBytes))
 	if err != nil {
 		return // the driver closed the connection
+	}
+	if p.preparatory != nil {
+		if respond := p.preparatory(r); respond != nil {
+			respond(w, r)
+			return
+		}
 	}
 	respond := Respond(http.StatusNotImplemented, "the stub has no responses: call SetResponses")
 	p.mu.Lock()

@@ -24,17 +24,33 @@ const (
 	shortTimeout = 150 * time.Millisecond
 )
 
-// Suite describes the driver under test.
+// Suite describes the driver under test. A nil response means that the platform has no such response.
 type Suite struct {
-	// Operator is an operator of the table that the driver serves.
-	Operator string
-	// New makes the driver with an account for Operator at a base URL.
-	New func(t *testing.T, baseURL string) operator.Driver
+	// Platform is a platform of the table that the driver serves.
+	Platform string
+	// Account are the fields of its account without the address. Renewed are those that differ after a renewal.
+	Account, Renewed map[string]any
+	// Preparatory responds to a request that moves no money, such as a token exchange or a preparation; nil for any
+	// other.
+	Preparatory func(r *http.Request) Responder
+	// Material is that of the sample payments, for a Preparer and for lookups.
+	Material string
 	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, and a
-	// refusal that certainly applied nothing.
-	SuccessResponse    func(op Operation) Responder
-	RefusalResponse    func(op Operation) Responder
-	NotAppliedResponse func(op Operation) Responder
+	// refusal that certainly applied nothing. TokenRefusedResponse refuses the token or the key before the call is
+	// processed. DuplicateResponse reports a known key.
+	SuccessResponse      func(op Operation) Responder
+	RefusalResponse      func(op Operation) Responder
+	NotAppliedResponse   func(op Operation) Responder
+	TokenRefusedResponse Responder
+	DuplicateResponse    Responder
+	// Lookup and Callback describe the platform's reports on payments; nil for a platform that has none.
+	Lookup   *Reports
+	Callback *Reports
+	// Signature describes the signatures of static callbacks; nil for a driver that verifies none.
+	Signature *Signature
+	// LookupStatus is the status of a lookup's response, 200 for 0. NotFoundResponse is that without the payment.
+	LookupStatus     int
+	NotFoundResponse Responder
 	// Secrets are more texts that no fault may contain, such as the account's access token.
 	Secrets []string
 }
@@ -42,7 +58,7 @@ type Suite struct {
 // Run runs the suite.
 func Run(t *testing.T, s Suite) {
 	t.Run("account", s.account)
-	for _, op := range Operations(s.Operator, "") {
+	for _, op := range s.operations("", false) {
 		t.Run(op.Name, func(t *testing.T) {
 			t.Run("outcomes", func(t *testing.T) { s.outcomes(t, op) })
 			t.Run("no response", func(t *testing.T) { s.noResponse(t, op) })
@@ -54,27 +70,35 @@ func Run(t *testing.T, s Suite) {
 	}
 	t.Run("in parallel", s.parallel)
 	t.Run("lookup", s.statusLookup)
+	t.Run("lookup reports", s.lookupReports)
+	t.Run("callback reports", s.callbackReports)
+	t.Run("token refused", s.tokenRefused)
+	t.Run("no token", s.noToken)
+	t.Run("crashes", s.crashes)
+	t.Run("duplicate", s.duplicate)
+	t.Run("lost response", s.lostResponse)
+	t.Run("rotated signature", s.rotatedSignature)
 }
 
 // account: the driver returns the account for a new call, and a call can be pinned to it.
 func (s Suite) account(t *testing.T) {
-	stub := NewStubOperator(t)
-	driver := s.New(t, stub.URL)
-	name, err := driver.CurrentAccountID(t.Context(), s.Operator)
+	stub := s.stub(t)
+	driver := s.newDriver(t, stub)
+	name, err := driver.FindAccount(t.Context(), s.Platform, "")
 	if err != nil || name == "" {
 		t.Fatalf("current account %q, %v", name, err)
 	}
-	_, err = driver.CurrentAccountID(t.Context(), "unknown")
+	_, err = driver.FindAccount(t.Context(), "unknown", "")
 	if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected {
 		t.Errorf("an operator without credentials: %v", err)
 	}
-	for _, op := range Operations(s.Operator, name) {
+	for _, op := range s.operations(name, false) {
 		stub.SetResponses(s.SuccessResponse(op))
 		if result := s.runCall(t, driver, op); result.Outcome != operator.Succeeded {
 			t.Errorf("%s pinned to %q: %v", op.Name, name, result.Fault)
 		}
 	}
-	for _, op := range Operations(s.Operator, "gone") {
+	for _, op := range s.operations("gone", false) {
 		stub.ClearRequests()
 		result := s.runCall(t, driver, op)
 		if result.Outcome != operator.NotApplied || len(stub.Requests()) != 0 {
@@ -86,16 +110,16 @@ func (s Suite) account(t *testing.T) {
 // outcomes: three responses prove an outcome. Any other response proves nothing, and the call is not repeated on a new
 // connection.
 func (s Suite) outcomes(t *testing.T, op Operation) {
-	stub := NewStubOperator(t)
+	stub := s.stub(t)
 	certain := map[string]operator.Outcome{
 		"success": operator.Succeeded, "refusal": operator.Refused, "not applied": operator.NotApplied,
 	}
-	cases := []struct {
+	type outcomeCase struct {
 		name string
 		step Responder
-	}{
+	}
+	cases := []outcomeCase{
 		{"success", s.SuccessResponse(op)},
-		{"refusal", s.RefusalResponse(op)},
 		{"not applied", s.NotAppliedResponse(op)},
 		{"cut", CloseConnection()},
 		{"half a response", RespondTruncated(http.StatusCreated, `{"half":"of a response"}`)},
@@ -115,6 +139,9 @@ func (s Suite) outcomes(t *testing.T, op Operation) {
 		{"bare 503", Respond(http.StatusServiceUnavailable, "<html>try later</html>")},
 		{"bare 504", Respond(http.StatusGatewayTimeout, "")},
 	}
+	if s.RefusalResponse != nil {
+		cases = append(cases, outcomeCase{"refusal", s.RefusalResponse(op)})
+	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			stub.ClearRequests()
@@ -126,7 +153,7 @@ func (s Suite) outcomes(t *testing.T, op Operation) {
 
 // noResponse: a request without a response may have been applied. The driver returns when the context ends.
 func (s Suite) noResponse(t *testing.T, op Operation) {
-	stub := NewStubOperator(t)
+	stub := s.stub(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	neverRespond := stub.NeverRespond()
@@ -134,7 +161,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 		cancel() // the context ends once the request has arrived
 		neverRespond(w, r)
 	})
-	result := op.Call(ctx, s.New(t, stub.URL)).Result
+	result := op.Call(ctx, s.newDriver(t, stub)).Result
 	s.checkFault(t, result)
 	if result.Outcome != operator.Unknown {
 		t.Errorf("outcome %d, want Unknown: %v", result.Outcome, result.Fault)
@@ -142,7 +169,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 	stub.SetResponses(neverRespond)
 	short, cancelShort := context.WithTimeout(t.Context(), shortTimeout)
 	defer cancelShort()
-	result = op.Call(short, s.New(t, stub.URL)).Result
+	result = op.Call(short, s.newDriver(t, stub)).Result
 	s.checkFault(t, result)
 	if result.Outcome == operator.Succeeded || result.Outcome == operator.Refused {
 		t.Errorf("outcome %d without a response", result.Outcome)
@@ -151,7 +178,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 
 // connectionRefused: without a connection nothing was sent.
 func (s Suite) connectionRefused(t *testing.T, op Operation) {
-	stub := NewStubOperator(t)
+	stub := s.stub(t)
 	stub.Close()
 	result := s.expectOutcome(t, stub, op, operator.NotApplied)
 	if result.Fault.Kind != fault.OperatorUnavailable {
@@ -161,7 +188,7 @@ func (s Suite) connectionRefused(t *testing.T, op Operation) {
 
 // redirect: a redirect is an unknown response and is not followed.
 func (s Suite) redirect(t *testing.T, op Operation) {
-	stub, redirectTarget := NewStubOperator(t), NewStubOperator(t, s.SuccessResponse(op))
+	stub, redirectTarget := s.stub(t), NewStubOperator(t, s.SuccessResponse(op))
 	for _, status := range []int{301, 303, 307, 308} {
 		stub.ClearRequests()
 		stub.SetResponses(Respond(status, "{}", "Location", redirectTarget.URL))
@@ -174,8 +201,8 @@ func (s Suite) redirect(t *testing.T, op Operation) {
 
 // deadlinePassed: a call with an ended context sends nothing.
 func (s Suite) deadlinePassed(t *testing.T, op Operation) {
-	stub := NewStubOperator(t, s.SuccessResponse(op))
-	driver := s.New(t, stub.URL)
+	stub := s.stub(t, s.SuccessResponse(op))
+	driver := s.newDriver(t, stub)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	result := op.Call(ctx, driver).Result
@@ -187,15 +214,18 @@ func (s Suite) deadlinePassed(t *testing.T, op Operation) {
 
 // repeatedCall: the same call sends the same request, which contains the key.
 func (s Suite) repeatedCall(t *testing.T, op Operation) {
-	stub := NewStubOperator(t, s.SuccessResponse(op))
-	driver := s.New(t, stub.URL)
+	stub := s.stub(t, s.SuccessResponse(op))
+	driver := s.newDriver(t, stub)
 	s.runCall(t, driver, op)
 	s.runCall(t, driver, op)
 	requests := stub.Requests()
 	if len(requests) != 2 || requests[0].Body != requests[1].Body || requests[0].Path != requests[1].Path {
 		t.Fatalf("the requests differ: %d of them", len(requests))
 	}
-	if !strings.Contains(requests[0].Body+requests[0].Path, op.UpstreamKey) {
+	row := rowOf(s.Platform)
+	hasKey := op.Name != "sms" || row.ResendWindow > 0
+	sent := requests[0].Body + requests[0].Path + requests[0].Header.Get("X-Reference-Id")
+	if hasKey && !strings.Contains(sent, op.UpstreamKey) {
 		t.Error("the key is not in the request")
 	}
 }
@@ -204,11 +234,11 @@ func (s Suite) repeatedCall(t *testing.T, op Operation) {
 func (s Suite) parallel(t *testing.T) {
 	stubs := map[string]*StubOperator{}
 	var group sync.WaitGroup
-	for _, op := range Operations(s.Operator, "") {
-		stub := NewStubOperator(t)
+	for _, op := range s.operations("", false) {
+		stub := s.stub(t)
 		stub.SetResponses(s.SuccessResponse(op))
 		stubs[op.Name] = stub
-		driver := s.New(t, stub.URL)
+		driver := s.newDriver(t, stub)
 		for range 8 {
 			group.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
@@ -229,11 +259,14 @@ func (s Suite) parallel(t *testing.T) {
 
 // statusLookup: a lookup without a valid response reports no status.
 func (s Suite) statusLookup(t *testing.T) {
-	stub := NewStubOperator(t)
-	reader, ok := s.New(t, stub.URL).(operator.StatusLookup)
-	row, _ := operator.FindCapabilities(s.Operator)
+	stub := s.stub(t)
+	reader, ok := s.newDriver(t, stub).(operator.StatusLookup)
+	row := rowOf(s.Platform)
 	if ok != row.HasStatusLookup {
 		t.Fatalf("the row declares a status lookup: %v; the driver has one: %v", row.HasStatusLookup, ok)
+	}
+	if _, isVerifier := s.newDriver(t, stub).(operator.StaticCallbackVerifier); isVerifier != row.StaticCallbacks {
+		t.Errorf("the row declares static callbacks: %v; the driver verifies them: %v", row.StaticCallbacks, isVerifier)
 	}
 	if !ok {
 		return
@@ -245,7 +278,7 @@ func (s Suite) statusLookup(t *testing.T) {
 	} {
 		stub.SetResponses(responder)
 		ctx, cancel := context.WithTimeout(t.Context(), shortTimeout)
-		response := reader.LookUpPayment(ctx, SampleStatus(s.Operator, ""))
+		response := reader.LookUpPayment(ctx, s.statusCall())
 		cancel()
 		if response.Cause == nil {
 			t.Errorf("%s: the result has no cause", name)
@@ -260,7 +293,7 @@ func (s Suite) statusLookup(t *testing.T) {
 // expectOutcome calls a new driver. It checks the outcome, and that the driver sent at most one request.
 func (s Suite) expectOutcome(t *testing.T, stub *StubOperator, op Operation, outcome operator.Outcome) operator.Result {
 	t.Helper()
-	result := s.runCall(t, s.New(t, stub.URL), op)
+	result := s.runCall(t, s.newDriver(t, stub), op)
 	if result.Outcome != outcome {
 		t.Fatalf("outcome %d, want %d: %v", result.Outcome, outcome, result.Fault)
 	}
@@ -286,9 +319,11 @@ func (s Suite) runCall(t *testing.T, driver operator.Driver, op Operation) opera
 
 // allowedFaultKinds are the allowed kinds of faults for an outcome.
 var allowedFaultKinds = map[operator.Outcome][]fault.Kind{
-	operator.Unknown:    {fault.OutcomeUnknown},
-	operator.Refused:    {fault.OperatorError},
-	operator.NotApplied: {fault.OperatorError, fault.IntegrationRejected, fault.OperatorUnavailable},
+	operator.Unknown: {fault.OutcomeUnknown},
+	operator.Refused: {fault.OperatorError},
+	operator.NotApplied: {
+		fault.OperatorError, fault.IntegrationRejected, fault.OperatorUnavailable, fault.InvalidPart,
+	},
 }
 
 // checkFault: every outcome except Succeeded has a fault of an allowed kind, without private values.

@@ -1,0 +1,333 @@
+package pay_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
+)
+
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+
+// toCI is a route for payments in Ivory Coast.
+func toCI(to string) operator.Route { return operator.Route{Country: "CI", Operation: "pay", To: to} }
+
+// newRouted returns a fixture with these routes of mtn, and credentials of no operator's own platform.
+func newRouted(t testing.TB, routes ...operator.Route) (*operationtest.Fixture, *operationtest.Routes) {
+	t.Helper()
+	w, deployed := newFixture(t), &operationtest.Routes{}
+	deployed.Set("mtn", routes...)
+	w.UseRoutes(w.Driver, deployed)
+	return w, deployed
+}
+
+func mtnEvent(t testing.TB) *operationtest.Event { return ussdEvent(t).SetHeader("mno-name", "MTN") }
+
+// decision "routes": the route decides the platform, the account and the form of the key.
+func TestRoute(t *testing.T) {
+	for name, c := range map[string]struct {
+		to, platform, account string
+		event                 *operationtest.Event
+		keyForm               string
+	}{
+		"a UUID": {"mtn-momo/ci", "mtn-momo", "ci", mtnEvent(t), uuidForm.String()},
+		"the order_id": {"wave-checkout/w", "wave-checkout", "w", webEvent(t).SetHeader("mno-name", "wave"),
+			"^" + order + "$"},
+	} {
+		w, routes := newRouted(t)
+		routes.Set(strings.ToLower(mnoName(c.platform)), toCI(c.to))
+		w.Send(t, c.event).AssertStatus(t, 201)
+		call, entry := w.Driver.Calls()[0].Call, w.OnlyEntry(t, ledger.Payment)
+		if call.Platform != c.platform || call.AccountID != c.account || entry.Account != c.to {
+			t.Errorf("%s: sent to %s, account %s, pinned to %s", name, call.Platform, call.AccountID, entry.Account)
+		}
+		if !regexp.MustCompile(c.keyForm).MatchString(call.UpstreamKey) || entry.UpstreamKey != call.UpstreamKey ||
+			call.OrderID != order {
+			t.Errorf("%s: key %s, stored %s, order %s", name, call.UpstreamKey, entry.UpstreamKey, call.OrderID)
+		}
+		w.AssertCallCounts(t, 1, 0, 1, 1)
+	}
+}
+
+// mnoName is the operator that a platform serves.
+func mnoName(platform string) string {
+	row, _ := operator.FindCapabilities(platform)
+	return row.Reach[0].Operator
+}
+
+// decision "routes": a retry keeps its pin and its key, also once nothing routes there any more.
+func TestRetryKeepsItsPin(t *testing.T) {
+	w, routes := newRouted(t, toCI("mtn-momo/ci"))
+	w.Driver.SetBehaviours(operationtest.RespondUnavailable, operationtest.RespondUnavailable,
+		operationtest.RespondUnavailable)
+	w.Send(t, mtnEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+	for _, change := range []func(){
+		func() { routes.Set("mtn", toCI("pawapay/p")) },
+		func() { routes.Set("mtn"); routes.Platforms = []string{"mtn"} },
+		func() {
+			routes.Set("mtn", operator.Route{Country: "CM", Operation: "pay", To: "mtn-momo/cm"})
+			routes.Platforms = nil
+		},
+	} {
+		change()
+		w.Send(t, mtnEvent(t))
+	}
+	calls := w.Driver.Calls()
+	if len(calls) != 4 {
+		t.Fatalf("%d calls, want 4", len(calls))
+	}
+	for i, call := range calls {
+		got := call.Call
+		if got.Platform != "mtn-momo" || got.AccountID != "ci" || got.UpstreamKey != calls[0].Call.UpstreamKey {
+			t.Errorf("call %d: %+v, want the pin and the key of the first", i, got)
+		}
+	}
+	w.Send(t, mtnEvent(t)).AssertHeader(t, "Idempotent-Replayed", "true")
+	w.AssertSingleEffect(t, "pay "+calls[0].Call.UpstreamKey, 4)
+	second := mtnEvent(t).SetBodyPart("order_id", "DemoShop_2002")
+	w.Send(t, second).AssertStatus(t, 400) // nothing serves a new order
+}
+
+// decision "pay-otp": the platform that the payment is pinned to decides whether a repeat echoes the code.
+func TestRepeatEchoesByItsPin(t *testing.T) {
+	for _, accounts := range [][2]string{{"mtn-momo/ci", "pawapay/p"}, {"pawapay/p", "mtn-momo/ci"}} {
+		w, routes := newRouted(t, toCI(accounts[0]))
+		first := w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
+		routes.Set("mtn", toCI(accounts[1]))
+		again := w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
+		if before, after := first.RawJSON("otp_code"), again.RawJSON("otp_code"); before != after {
+			t.Errorf("%s: otp_code %q, then %q", accounts[0], before, after)
+		}
+	}
+}
+
+// decision "routes": a repeat gets its stored response, also if the routes cannot be read, or its account cannot be
+// used. A new order gets the fault of our credentials.
+func TestRepeatWithoutRoutes(t *testing.T) {
+	unreadable := &fault.Fault{Kind: fault.IntegrationRejected, Cause: errors.New("unreadable")}
+	for name, damage := range map[string]func(*operationtest.Fixture, *operationtest.Routes){
+		"unreadable routes": func(_ *operationtest.Fixture, r *operationtest.Routes) { r.Err = unreadable },
+		"a removed account": func(w *operationtest.Fixture, _ *operationtest.Routes) {
+			w.Driver.AccountErr = unreadable
+		},
+	} {
+		w, routes := newRouted(t, toCI("mtn-momo/ci"))
+		first := w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
+		damage(w, routes)
+		w.Send(t, mtnEvent(t)).AssertRepeatOf(t, first)
+		w.Send(t, mtnEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
+		response := w.Send(t, mtnEvent(t).SetBodyPart("order_id", "DemoShop_2002"))
+		response.AssertError(t, 502, "SVC0001", "PDK_SMSW_0002")
+		w.AssertCounted(t, "OperatorAuthFailures")
+		if stored := len(w.Ledger.All()); stored != 1 {
+			t.Errorf("%s: %d entries, want 1", name, stored)
+		}
+	}
+}
+
+// A part that the driver's platform does not take is refused before anything is stored, so that the corrected request
+// is a new one. A repeat gets its response all the same.
+func TestPlatformRefusesPart(t *testing.T) {
+	w, _ := newRouted(t, toCI("mtn-momo/ci"))
+	w.Driver.Refused = fault.BrokenRule("return_url", "has more than 120 characters")
+	w.Send(t, mtnEvent(t)).AssertError(t, 400, "SVC0002", "return_url")
+	if stored := len(w.Ledger.All()); stored != 0 || len(w.Driver.Calls()) != 0 {
+		t.Errorf("%d entries, %d calls; want none", stored, len(w.Driver.Calls()))
+	}
+	w.Driver.Refused = nil
+	corrected := w.Send(t, mtnEvent(t).SetBodyPart("reference", "corrected")).AssertStatus(t, 201)
+	w.Driver.Refused = fault.BrokenRule("return_url", "has more than 120 characters")
+	w.Send(t, mtnEvent(t).SetBodyPart("reference", "corrected")).AssertRepeatOf(t, corrected)
+}
+
+// A request that no route serves is refused with the values that work for this merchant. Nothing is stored.
+func TestNoRoute(t *testing.T) {
+	onlyMTN := func(p *merchant.Profile) { p.Operators = []string{"mtn"} }
+	withoutSandbox := func(p *merchant.Profile) { p.Operators = []string{"mtn", "wave", "orange"} }
+	for _, c := range []struct {
+		name    string
+		event   *operationtest.Event
+		routes  []operator.Route
+		profile func(*merchant.Profile)
+		status  int
+		message string
+		values  []string
+	}{
+		{"another channel works", webEvent(t).SetHeader("mno-name", "mtn"), []operator.Route{toCI("mtn-momo/ci")}, nil,
+			400, "SVC0003", []string{"channel", "tpe, ussd"}},
+		{"another operator works", ussdEvent(t).SetHeader("mno-name", "wave"), nil, withoutSandbox,
+			400, "SVC0003", []string{"mno-name", "mtn, orange"}},
+		{"no operator of the merchant works", mtnEvent(t).SetHeader("country-code", "SN").SetBodyPart("user_msisdn",
+			"+221771234567"), []operator.Route{toCI("mtn-momo/ci")}, onlyMTN, 403, "900908", nil},
+		{"an operator that is in no country without a route", ussdEvent(t).SetHeader("mno-name", "wave"),
+			[]operator.Route{toCI("mtn-momo/ci")}, nil, 400, "SVC0003", []string{"mno-name", operators}},
+		{"an operator that is not the merchant's", ussdEvent(t).SetHeader("mno-name", "wave"),
+			[]operator.Route{toCI("mtn-momo/ci")}, onlyMTN, 403, "900908", nil},
+		{"an unknown operator", ussdEvent(t).SetHeader("mno-name", "zz"), []operator.Route{toCI("mtn-momo/ci")}, nil,
+			400, "SVC0003", []string{"mno-name", operators}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, _ := newRouted(t, c.routes...)
+			if c.profile != nil {
+				w.Merchants.UpdateProfile(operationtest.DemoToken, c.profile)
+			}
+			w.Send(t, c.event).AssertError(t, c.status, c.message, c.values...)
+			w.AssertCallCounts(t, 0, 0, 0, 0)
+		})
+	}
+}
+
+// decidingDriver decides payments at once, or prepares them.
+type decidingDriver struct {
+	*operationtest.Driver
+	status   ledger.Status
+	prepares func() (string, operator.Result)
+	prepared int
+}
+
+func (d *decidingDriver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
+	response := d.Driver.Pay(ctx, call)
+	if response.Outcome == operator.Succeeded {
+		response.Status = d.status
+	}
+	return response
+}
+
+// The response is pending all the same; the status and its notification are in the one write of the outcome.
+func TestDecidedAtOnce(t *testing.T) {
+	for _, status := range []ledger.Status{ledger.Successful, ledger.Failed} {
+		w, routes := newRouted(t, toCI("mtn-momo/ci"))
+		w.UseRoutes(&decidingDriver{Driver: w.Driver, status: status}, routes)
+		w.SetDailyLimit(2000)
+		first := w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
+		first.AssertText(t, "status", "pending")
+		e := w.OnlyEntry(t, ledger.Payment)
+		if e.Status != status || e.State != ledger.Done || len(e.Outbox) != 1 || e.Outbox[0].Status != status ||
+			!e.PollAt.IsZero() || !e.WakesRelay() {
+			t.Errorf("%s: stored %s %s, outbox %+v, lookup at %s", status, e.State, e.Status, e.Outbox, e.PollAt)
+		}
+		w.AssertCallCounts(t, 1, 0, 1, 1)
+		w.AssertDailySum(t, map[ledger.Status]int64{ledger.Successful: 1500, ledger.Failed: 0}[status])
+		w.Send(t, mtnEvent(t)).AssertRepeatOf(t, first)
+		if again := w.OnlyEntry(t, ledger.Payment); again.Version != e.Version {
+			t.Errorf("%s: a repeat wrote version %d", status, again.Version)
+		}
+	}
+}
+
+// preparingDriver prepares each payment.
+type preparingDriver struct{ *decidingDriver }
+
+func (d preparingDriver) Prepare(context.Context, operator.PayCall) (string, operator.Result) {
+	d.prepared++
+	if d.prepares != nil {
+		return d.prepares()
+	}
+	return "pay-token-" + string(rune('0'+d.prepared)), operator.Result{Outcome: operator.Succeeded}
+}
+
+// newPreparing returns a fixture whose platform prepares payments.
+func newPreparing(t testing.TB) (*operationtest.Fixture, *decidingDriver) {
+	t.Helper()
+	w, routes := newRouted(t, toCI("mtn-momo/ci"))
+	d := &decidingDriver{Driver: w.Driver}
+	w.UseRoutes(preparingDriver{d}, routes)
+	return w, d
+}
+
+// decision "prepare": the material is stored before the payment is sent, with one write more, and a retry uses it.
+func TestPreparedPayment(t *testing.T) {
+	w, d := newPreparing(t)
+	w.Driver.SetBehaviours(func(apply func()) operator.Result {
+		if stored := w.OnlyEntry(t, ledger.Payment).Material; stored != "pay-token-1" {
+			t.Errorf("stored at the payment: %q", stored)
+		}
+		return operationtest.RespondUnavailable(apply)
+	})
+	w.Send(t, mtnEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+	w.AssertCallCounts(t, 1, 0, 2, 1)
+	w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
+	if d.prepared != 1 || w.Driver.Calls()[1].Call.Material != "pay-token-1" {
+		t.Errorf("%d preparations; the retry has %q", d.prepared, w.Driver.Calls()[1].Call.Material)
+	}
+}
+
+// A fault before the payment is sent releases the order; a retry then pays once.
+func TestPreparationFails(t *testing.T) {
+	unavailable := operator.Result{Outcome: operator.NotApplied, Fault: fault.New(fault.OperatorUnavailable)}
+	for _, c := range []struct {
+		name     string
+		prepares func() (string, operator.Result)
+		fault    storetest.Fault
+		prepared int // after the retry
+	}{
+		{"the platform does not respond", func() (string, operator.Result) { return "", unavailable },
+			storetest.NoFault, 2},
+		{"the material cannot be stored", nil, storetest.FailedBeforeApply, 2},
+		{"the response to the write is lost", nil, storetest.LostResponse, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, d := newPreparing(t)
+			d.prepares = c.prepares
+			w.Ledger.FailNext(storetest.Replace, c.fault)
+			w.Send(t, mtnEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+			if e := w.OnlyEntry(t, ledger.Payment); e.State != ledger.Released || len(w.Driver.Calls()) != 0 {
+				t.Errorf("state %s after %d payments, want it released", e.State, len(w.Driver.Calls()))
+			}
+			d.prepares = nil
+			w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
+			if d.prepared != c.prepared || len(w.Driver.Effects()) != 1 || len(w.Driver.Calls()) != 1 {
+				t.Errorf("%d preparations, %d payments; want %d and 1", d.prepared, len(w.Driver.Calls()), c.prepared)
+			}
+		})
+	}
+}
+
+// A crash at each point of a prepared payment leaves at most one effect, and a retry with the same key and material.
+func TestCrashesOfPreparedPayment(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		crash func(*operationtest.Fixture, *decidingDriver)
+		calls int // of the payment, after the retry
+	}{
+		{"before the preparation is stored", func(w *operationtest.Fixture, _ *decidingDriver) {
+			w.Ledger.SetCrashPoint("before Replace", func() { panic("crash") })
+		}, 1},
+		{"after the preparation is stored", func(w *operationtest.Fixture, _ *decidingDriver) {
+			w.Ledger.SetCrashPoint("after Replace", func() { panic("crash") })
+		}, 1},
+		{"in the preparation", func(_ *operationtest.Fixture, d *decidingDriver) {
+			d.prepares = func() (string, operator.Result) { d.prepares = nil; panic("crash") }
+		}, 1},
+		{"after the payment", func(w *operationtest.Fixture, _ *decidingDriver) {
+			w.Driver.SetBehaviours(operationtest.PanicAfter)
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, d := newPreparing(t)
+			c.crash(w, d)
+			w.Send(t, mtnEvent(t)).AssertServerError(t)
+			w.Clock.Advance(10 * time.Minute)
+			w.Send(t, mtnEvent(t))
+			if effects := len(w.Driver.Effects()); effects > 1 || len(w.Driver.Calls()) > c.calls {
+				t.Errorf("%d effects of %d calls", effects, len(w.Driver.Calls()))
+			}
+			e := w.OnlyEntry(t, ledger.Payment)
+			for _, call := range w.Driver.Calls() {
+				if call.Call.UpstreamKey != e.UpstreamKey || call.Call.Material != e.Material {
+					t.Errorf("sent with key %s and %q, stored %s and %q",
+						call.Call.UpstreamKey, call.Call.Material, e.UpstreamKey, e.Material)
+				}
+			}
+		})
+	}
+}

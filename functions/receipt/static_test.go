@@ -1,0 +1,183 @@
+package receipt_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"mobilegateway/functions/receipt"
+	"mobilegateway/internal/deliverytest"
+	"mobilegateway/internal/operationtest"
+	"mobilegateway/internal/storetest"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+)
+
+const (
+	staticResource = "/callbacks/v1/accounts/receipts/{platform}/{account}/{secret}"
+	smsAccount     = "orange-sms/" + deliverytest.CallbackAccount
+	theirID        = "resource-1"
+)
+
+// serveStatic puts the function behind a gateway, with a driver for all platforms.
+func serveStatic(t testing.TB, driver operator.Driver) *deliverytest.DeliveryFixture {
+	t.Helper()
+	o, isPlain := driver.(*deliverytest.Operator)
+	if !isPlain {
+		o = &deliverytest.Operator{}
+	}
+	k := deliverytest.NewWithDriver(t, o, driver)
+	handler := &receipt.ReceiptHandler{
+		Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now,
+		Operators: k.Reconciler.Operators, Messages: k.Ledger,
+	}
+	k.Serve("receipt", handler.Routes()...)
+	return k
+}
+
+func newStaticFixture(t testing.TB) *deliverytest.DeliveryFixture {
+	t.Helper()
+	return serveStatic(t, &deliverytest.Operator{})
+}
+
+// staticEvent returns a receipt at the one address of an account of Orange.
+func staticEvent(t testing.TB, status ledger.Status) *operationtest.Event {
+	t.Helper()
+	e := operationtest.LoadEvent(t, "testdata/event.json").SetField("resource", staticResource)
+	e.SetPathParameter("platform", "orange-sms").SetPathParameter("account", deliverytest.CallbackAccount)
+	e.SetPathParameter("secret", deliverytest.CallbackSecret)
+	return e.SetRawBody(`{"id":"` + theirID + `","status":"` + string(status) + `"}`)
+}
+
+// storeMessage stores a message that is pinned to an account.
+func storeMessage(k *deliverytest.DeliveryFixture, account string) *ledger.Entry {
+	e := k.NewMessage(message)
+	e.Operator, e.Account = "orange", account
+	outcome := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
+	e.ApplyOutcome("owner", outcome, ledger.Timestamp(k.Clock.Now()))
+	return k.StoreEntry(e)
+}
+
+// bind binds the operator's id to the message, as the function sms does after the response.
+func bind(t testing.TB, k *deliverytest.DeliveryFixture, want ...ledger.Status) {
+	t.Helper()
+	early, err := k.Ledger.BindMessage(context.Background(), smsAccount, theirID, message, time.Time{})
+	if err != nil || !slices.Equal(early, want) {
+		t.Fatalf("statuses before the response: %v, %v; want %v", early, err, want)
+	}
+}
+
+// decision "static-callbacks": after the send a receipt costs one refused write, a read and a write.
+func TestStaticReceipt(t *testing.T) {
+	k := newStaticFixture(t)
+	e := storeMessage(k, smsAccount)
+	bind(t, k)
+	for range 2 { // the platform repeats the last one
+		k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToTerminal))
+		k.AssertEntry(t, e, delivered)
+	}
+	k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToNetwork))
+	k.AssertEntry(t, e, delivered)
+	got := [3]int{k.Ledger.CallCount(storetest.FindMessage), k.Ledger.CallCount(storetest.Get),
+		k.Ledger.CallCount(storetest.Replace)}
+	if want := [3]int{3, 3, 1}; got != want {
+		t.Errorf("FindMessage, Get and Replace %v, want %v", got, want)
+	}
+}
+
+// A receipt may come before the response to its message: it is kept, and the response finds it.
+func TestStaticReceiptBeforeTheResponse(t *testing.T) {
+	k := newStaticFixture(t)
+	e := storeMessage(k, smsAccount)
+	k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToNetwork))
+	if after := k.MustGet(t, e); after.Version != e.Version || k.Ledger.CallCount(storetest.Get) != 0 {
+		t.Errorf("version %d after %d", after.Version, e.Version)
+	}
+	bind(t, k, ledger.DeliveredToNetwork)
+	// The function sms died before it applied the receipt that came first: the next one brings it along.
+	k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToTerminal))
+	assertQueued(t, k, e, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal)
+}
+
+// A forged receipt gets 404, and costs no call of the ledger.
+func TestForgedStaticReceipt(t *testing.T) {
+	for name, change := range map[string]func(*operationtest.Event){
+		"another secret":      func(e *operationtest.Event) { e.SetPathParameter("secret", "x") },
+		"an unknown account":  func(e *operationtest.Event) { e.SetPathParameter("account", "ci") },
+		"an unknown platform": func(e *operationtest.Event) { e.SetPathParameter("platform", "zz") },
+		"no static address":   func(e *operationtest.Event) { e.SetPathParameter("platform", "orange") },
+		"an unreadable body":  func(e *operationtest.Event) { e.SetPathParameter("secret", "x").SetRawBody("{") },
+	} {
+		k := newStaticFixture(t)
+		storeMessage(k, smsAccount)
+		bind(t, k)
+		writes := k.Ledger.WriteCount()
+		e := staticEvent(t, ledger.DeliveredToTerminal)
+		change(e)
+		k.Send(t, e).AssertError(t, 404, "900906")
+		if got := k.Ledger.WriteCount() - writes + k.Ledger.CallCount(storetest.Get); got != 0 {
+			t.Errorf("%s: %d calls of the ledger, want none", name, got)
+		}
+	}
+	k := serveStatic(t, deliverytest.MinimalDriver{})
+	k.Send(t, staticEvent(t, ledger.DeliveredToTerminal)).AssertError(t, 404, "900906")
+}
+
+// A receipt that concerns no message of the account gets 200 and changes nothing.
+func TestStaticReceiptWithoutEffect(t *testing.T) {
+	for _, c := range []struct {
+		name, account string // what the message is pinned to
+		change        func(*operationtest.Event)
+		counted       bool
+	}{
+		{"not JSON", smsAccount, func(e *operationtest.Event) { e.SetRawBody("{") }, true},
+		{"an unknown status", smsAccount, func(e *operationtest.Event) {
+			e.SetRawBody(`{"id":"` + theirID + `","status":"Lost"}`)
+		}, true},
+		{"an unknown message", smsAccount, func(e *operationtest.Event) {
+			e.SetRawBody(`{"id":"resource-2","status":"DeliveredToTerminal"}`)
+		}, false},
+		{"a message of another account", "orange-sms/ci", func(*operationtest.Event) {}, false},
+		{"a message without a route", deliverytest.CallbackAccount, func(*operationtest.Event) {}, false},
+	} {
+		k := newStaticFixture(t)
+		e := storeMessage(k, c.account)
+		bind(t, k)
+		event := staticEvent(t, ledger.DeliveredToTerminal)
+		c.change(event)
+		k.AssertCommitted(t, event)
+		if after := k.MustGet(t, e); after.Version != e.Version {
+			t.Errorf("%s: version %d after %d", c.name, after.Version, e.Version)
+		}
+		k.AssertMetric(t, "UnreadCallbacks", map[bool]int{true: 1}[c.counted])
+	}
+	k := newStaticFixture(t)
+	bind(t, k) // the message itself is past its retention
+	k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToTerminal))
+}
+
+// unreadableAccount is a driver whose account cannot be read.
+type unreadableAccount struct{ *deliverytest.Operator }
+
+func (unreadableAccount) VerifyStaticCallback(context.Context, operator.StaticCallback) (bool, error) {
+	return false, errors.New("the credentials cannot be read")
+}
+
+// After a failure the platform gets 503, and its repeat has the effect.
+func TestStaticReceiptFails(t *testing.T) {
+	k := serveStatic(t, unreadableAccount{&deliverytest.Operator{}})
+	k.Send(t, staticEvent(t, ledger.DeliveredToTerminal)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+	for _, operation := range []storetest.Operation{storetest.FindMessage, storetest.Get, storetest.Replace} {
+		for _, fault := range []storetest.Fault{storetest.FailedBeforeApply, storetest.LostResponse} {
+			k := newStaticFixture(t)
+			e := storeMessage(k, smsAccount)
+			bind(t, k)
+			k.Ledger.FailNext(operation, fault)
+			k.Send(t, staticEvent(t, ledger.DeliveredToTerminal)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+			k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToTerminal))
+			k.AssertEntry(t, e, delivered)
+		}
+	}
+}

@@ -1,0 +1,326 @@
+package gatewayctl
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/callback"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/reconcile"
+	"mobilegateway/shared/secret"
+)
+
+// endpointKey is a merchant's URL.
+type endpointKey struct{ merchantID, url string }
+
+// deadLetters are the dead letters of one merchant.
+type deadLetters struct {
+	ids         []string
+	count       int
+	first, last time.Time // the times of their statuses
+}
+
+// addEntry adds what waits for a person in one transaction.
+func (a *attention) addEntry(e *ledger.Entry) {
+	a.addAccountUse(e)
+	view := attentionView{Since: e.ReservedAt, What: waitsUnknown, Merchant: e.Merchant, Subject: e.Key.String()}
+	if view.Detail = a.unknownReason(e); view.Detail != "" {
+		a.add(view, resolveArguments(e, a.Now())...)
+	}
+	closing := confirmArguments("attention", "close", string(e.Kind), e.ID)
+	closedAt := a.closed[closeSubject(e)]
+	if a.lostCallback(e, closedAt) {
+		view.What = waitsCallback
+		view.Detail = fmt.Sprintf("the key of its callback address was revoked: contact operator %s, %s", e.Operator,
+			e.UpstreamKey)
+		a.add(view, closing...)
+	}
+	if conflicts := openConflicts(e, closedAt); len(conflicts) > 0 {
+		last := conflicts[len(conflicts)-1]
+		view.Since, view.What = conflicts[0].At, waitsConflict
+		view.Detail = fmt.Sprintf("%s reported %s (%s), we have %s; operator's reference %s", last.Source, last.Status,
+			last.Reason, cmp.Or(string(e.Status), string(e.State)), cmp.Or(e.OperatorReference, "none"))
+		a.add(view, closing...)
+	}
+	for _, n := range openDeadLetters(e, closedAt) {
+		d := a.deadLetters[e.Merchant]
+		if d == nil {
+			d = &deadLetters{first: n.At}
+			a.deadLetters[e.Merchant] = d
+		}
+		if d.count++; !slices.Contains(d.ids, e.ID) {
+			d.ids = append(d.ids, e.ID)
+		}
+		if n.At.Before(d.first) {
+			d.first = n.At
+		}
+		d.last = latestTime(d.last, n.At)
+	}
+	if head := e.OutboxHead(); head != nil && head.Parked {
+		a.parked[endpointKey{e.MerchantID, e.NotifyURL}]++
+	}
+}
+
+// lostCallback reports whether no callback and no lookup can end an entry, because the key of its address was revoked.
+func (a *attention) lostCallback(e *ledger.Entry, closedAt time.Time) bool {
+	return awaitsCallback(e) && !comesByLookup(e) && closedAt.Before(e.ReservedAt) &&
+		a.callbacks != nil && callback.MayHaveLost(a.callbacks, e, a.SecretCache)
+}
+
+// unknownReason returns why only a person ends an unknown outcome, "" if the gateway may still end it. It is what
+// StaleUnknownsAlarm counts, except payments within their lifetime: lookups end those.
+func (a *attention) unknownReason(e *ledger.Entry) string {
+	now := a.Now()
+	age := now.Sub(e.ReservedAt)
+	row := operator.CapabilitiesOf(e)
+	switch {
+	case e.Leased(now):
+		return ""
+	case e.ClaimFlagged(now):
+		return "the operator claimed successful at " + formatTime(e.Claim.At) + ", and no lookup confirms it"
+	case age < ledger.StaleAfter:
+		return ""
+	case e.Kind != ledger.Payment && e.OutcomeUncertain(now):
+		return resendAdvice(e, row, now) + ", " + e.UpstreamKey
+	case e.Kind != ledger.Payment:
+		return ""
+	case !row.HasStatusLookup && e.OutcomeUncertain(now):
+		return "operator " + e.Operator + " has no status lookup"
+	case !a.pastLifetime(e) || age < a.PaymentLifetime+ledger.StaleAfter || e.Claim.Status == ledger.Successful:
+		return ""
+	case e.Claim.Status != "":
+		return fmt.Sprintf("the operator claimed %s, and no lookup confirms it", e.Claim.Status)
+	case len(e.Conflicts) > 0:
+		return "the operator reports another " + e.Conflicts[len(e.Conflicts)-1].Reason
+	}
+	return "past its lifetime, and no lookup has ended it"
+}
+
+// resolveArguments are the arguments of the command that ends an unknown outcome. It is a lookup. It is a person's
+// decision where no lookup can end it, or none has for ledger.ClaimFlagAfter.
+func resolveArguments(e *ledger.Entry, now time.Time) []string {
+	arguments := []string{"unknown", "resolve", string(e.Kind), e.ID}
+	if !comesByLookup(e) || e.ClaimFlagged(now) {
+		arguments = append(arguments, "--as", "OUTCOME")
+	}
+	return confirmArguments(arguments...)
+}
+
+// openConflicts are an entry's conflicts since it was closed, or since a person resolved it.
+func openConflicts(e *ledger.Entry, closedAt time.Time) []ledger.Conflict {
+	closedAt = latestTime(closedAt, e.Manual.At)
+	return slices.DeleteFunc(slices.Clone(e.Conflicts), func(c ledger.Conflict) bool { return !c.At.After(closedAt) })
+}
+
+// openDeadLetters are an entry's dead letters since it was closed. One died with the last failed attempt, or without
+// an outcome at any time until the last write.
+func openDeadLetters(e *ledger.Entry, closedAt time.Time) []ledger.Notification {
+	return slices.DeleteFunc(slices.Clone(e.Outbox), func(n ledger.Notification) bool {
+		diedAt := n.At
+		for _, failed := range e.FailedAttempts {
+			if failed.Status == n.Status {
+				diedAt = latestTime(diedAt, failed.At)
+			}
+		}
+		if n.DeadReason == ledger.ReasonNoOutcome {
+			diedAt = e.UpdatedAt
+		}
+		return n.DeadReason == "" || !diedAt.After(closedAt)
+	})
+}
+
+// maxListedIDs is how many ids of dead letters a line has.
+const maxListedIDs = 3
+
+// addDeadLetters adds one line for each merchant: one replay sends all its dead letters again.
+func (a *attention) addDeadLetters() {
+	for name, d := range a.deadLetters {
+		detail := joinComma(d.ids[:min(len(d.ids), maxListedIDs)])
+		if more := len(d.ids) - maxListedIDs; more > 0 {
+			detail += fmt.Sprintf(" and %d more", more)
+		}
+		arguments := []string{"deliveries", "replay", d.ids[0]}
+		if len(d.ids) > 1 {
+			arguments = []string{"deliveries", "replay", "--merchant", name, "--from", d.first.Format(time.DateOnly),
+				"--to", d.last.Format(time.DateOnly), "--dead-letters"}
+		}
+		a.add(attentionView{
+			Since: d.first, What: waitsDeadLetter, Merchant: name, Subject: plural(d.count, "notification"),
+			Detail: detail,
+		}, confirmArguments(arguments...)...)
+	}
+}
+
+// addEndpoints adds the disabled URLs of the merchants: the provisioned ones, and those of parked notifications. A
+// notification that is parked although its URL is enabled is queued by the sweep.
+func (a *attention) addEndpoints(merchants []*merchant.Profile) error {
+	for _, p := range merchants {
+		var urls []string
+		if p.NotifURL != "" {
+			urls = []string{p.NotifURL}
+		}
+		for key := range a.parked {
+			if key.merchantID == p.ID && key.url != "" {
+				urls = append(urls, key.url)
+			}
+		}
+		slices.Sort(urls)
+		healths, err := endpointHealths(a.session, p, slices.Compact(urls))
+		if err != nil {
+			return err
+		}
+		for _, health := range healths {
+			if health.Enabled() {
+				continue
+			}
+			parked := a.parked[endpointKey{p.ID, health.URL}]
+			a.add(attentionView{
+				Since: health.DisabledAt, What: waitsEndpoint, Merchant: p.Name, Subject: health.URL,
+				Detail: strings.TrimSpace(fmt.Sprintf("%s %d: %s parked", health.LastReason, health.LastStatus,
+					plural(parked, "notification"))),
+			}, confirmArguments("endpoint", "enable", p.Name, "--url", health.URL)...)
+		}
+	}
+	return nil
+}
+
+// accountUse is what the stored transactions show about an account.
+type accountUse struct {
+	acceptedAt time.Time   // the last call that the operator did not reject, or change of the credentials
+	rejected   []time.Time // the calls that it rejected because of our credentials
+	waiting    int         // payments whose lookups are in progress
+	oldest     *ledger.Entry
+}
+
+// rejectedSince returns since when each call with the account was rejected, zero if the last one was not.
+func (u *accountUse) rejectedSince() (first time.Time, count int) {
+	for _, at := range u.rejected {
+		if at.After(u.acceptedAt) {
+			if count++; first.IsZero() || at.Before(first) {
+				first = at
+			}
+		}
+	}
+	return first, count
+}
+
+// addAccountUse adds what a transaction shows about its account.
+func (a *attention) addAccountUse(e *ledger.Entry) {
+	key := pinRef(operator.PinOf(e))
+	use := a.accounts[key]
+	if use == nil {
+		use = &accountUse{acceptedAt: a.closed[credentialsSubject]}
+		a.accounts[key] = use
+	}
+	for _, attempt := range callAttemptViews(e) {
+		switch {
+		case attempt.Reason == ledger.ReasonRejected:
+			use.rejected = append(use.rejected, attempt.At)
+		case attempt.HTTPStatus != 0 || attempt.Outcome == ledger.CallSucceeded:
+			use.acceptedAt = latestTime(use.acceptedAt, attempt.At)
+		}
+	}
+	if e.Kind != ledger.Payment || e.PollAt.IsZero() || a.Now().Sub(e.ReservedAt) < ledger.StaleAfter {
+		return
+	}
+	if use.waiting++; use.oldest == nil || e.ReservedAt.Before(use.oldest.ReservedAt) {
+		use.oldest = e
+	}
+}
+
+// addOperators adds the accounts that are rejected or cannot be used, and those whose lookups fail.
+func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile) error {
+	credentials, err := readSecret(a.session, a.OperatorSecret, "OPERATOR_CREDENTIALS_SECRET")
+	if err != nil {
+		return err
+	}
+	directory := drivers.NewDirectory(secret.Static(credentials.Value), nil, a.Now)
+	a.addUnusableAccounts(directory, merchants)
+	reconciler := &reconcile.Reconciler{Operators: directory, LookupTimeout: c.Timeout}
+	for key, use := range a.accounts {
+		subject := key.operator + " " + key.id
+		if since, count := use.rejectedSince(); count > 0 {
+			a.add(attentionView{
+				Since: since, What: waitsCredentials, Subject: subject,
+				Detail: plural(count, "call") + " rejected, none accepted since",
+			}, confirmArguments("operator", "rotate-token", key.operator, "FILE", "--account", key.id)...)
+		}
+		if c.NoLookup || use.oldest == nil {
+			continue
+		}
+		if response := reconciler.LookUp(a, use.oldest); response.Supported && !response.Responded {
+			a.add(attentionView{
+				Since: use.oldest.ReservedAt, What: waitsLookups, Subject: subject,
+				Detail: fmt.Sprintf("%s; %s waiting, such as %s", response.Cause, plural(use.waiting, "payment"),
+					use.oldest.ID),
+			}, "operator", "check", key.operator)
+		}
+	}
+	return nil
+}
+
+// addUnusableAccounts adds the accounts of active merchants' operators that cannot be used: those of routes, and the
+// current ones of the operators' own platforms.
+func (a *attention) addUnusableAccounts(directory *operator.DriverDirectory, merchants []*merchant.Profile) {
+	routes, _ := directory.Routes(a) // if they cannot be read, no account can: FindAccount returns the same error
+	used := map[operator.Pin]bool{}
+	for _, p := range merchants {
+		if !p.Active() {
+			continue
+		}
+		for _, name := range p.Operators {
+			_, _, ownPlatform := directory.Driver(name)
+			if ownPlatform && (len(routes.ByOperator[name]) == 0 || slices.Contains(routes.Platforms, name)) {
+				used[operator.Pin{Platform: name}] = true
+			}
+			for _, route := range routes.ByOperator[name] {
+				used[operator.ParsePin(route.To, name)] = true
+			}
+		}
+	}
+	for pin := range used {
+		err := unknownPlatformError(pin.Platform)
+		if driver, _, found := directory.Driver(pin.Platform); found {
+			_, err = driver.FindAccount(a, pin.Platform, pin.Account)
+		}
+		if err != nil {
+			subject := strings.TrimSpace(pin.Platform + " " + pin.Account)
+			a.add(attentionView{
+				What: waitsCredentials, Subject: subject, Detail: cmp.Or(errors.Unwrap(err), err).Error(),
+			}, confirmArguments("operator", "set", "FILE")...)
+		}
+	}
+}
+
+// addKeys adds the key rings without a key, and those whose newest key is too old.
+func (c *attentionList) addKeys(a *attention) error {
+	for _, name := range []string{ringTokens, ringCallbacks, ringWebhooks} {
+		stored, err := ringArgument{name}.ProvideRing(a.session)
+		if err != nil {
+			return err
+		}
+		view := attentionView{What: waitsKey, Subject: "ring " + name, Detail: "it has no key"}
+		if len(stored.private.Value) > 0 {
+			keys, err := stored.views(a.session, stored.private.Value)
+			if err != nil {
+				return err
+			}
+			keys = slices.DeleteFunc(keys, func(k keyView) bool { return !k.Revoked.IsZero() })
+			newest := keys[len(keys)-1] // a ring has at least one live key
+			view.Since = newest.Added.Add(c.KeyAge)
+			view.Detail = fmt.Sprintf("key %d was added at %s", newest.Number, formatTime(newest.Added))
+			if a.Now().Before(view.Since) {
+				continue
+			}
+		}
+		a.add(view, confirmArguments("keys", "add", name)...)
+	}
+	return nil
+}

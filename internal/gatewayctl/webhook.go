@@ -1,0 +1,279 @@
+package gatewayctl
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"mobilegateway/shared/delivery"
+	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/outgoing"
+	"mobilegateway/shared/webhook"
+)
+
+type webhookSecretCommands struct {
+	Show   webhookShow   `cmd:"" help:"Show a webhook secret again. It needs --yes, and the audit records it."`
+	Rotate webhookRotate `cmd:"" help:"Issue a webhook secret; the previous one also signs until it is revoked."`
+	Revoke webhookRevoke `cmd:"" help:"Stop signing with a version."`
+	List   webhookList   `cmd:"" help:"List the versions, without the secrets."`
+}
+
+// readWebhookRing reads the ring from which webhook secrets are derived.
+func readWebhookRing(s *session) (*keyring.Ring, error) {
+	ring, err := ringArgument{ringWebhooks}.parse(s)
+	if err == nil && ring == nil {
+		err = errors.New("the webhook key ring has no key yet: run keys add webhooks")
+	}
+	return ring, err
+}
+
+// issueWebhookSecret adds a version to a profile, derived from the key that signs now. It does not store the profile.
+// replace drops the older of two live versions.
+func issueWebhookSecret(s *session, p *merchant.Profile, replace bool) (output webhookSecretOutput, err error) {
+	ring, err := readWebhookRing(s)
+	if err != nil {
+		return output, err
+	}
+	key := ring.SigningKey(s.Now(), s.SecretCache)
+	issued, err := merchant.IssueWebhookSecret(p, key.Number, replace, s.Now())
+	if err != nil {
+		return output, err
+	}
+	return newWebhookSecretOutput(s, p, key, issued), nil
+}
+
+// profileMargin is the longest time from reading a profile to a post with its address and secrets.
+const profileMargin = 5 * time.Second
+
+// effectiveFrom returns when every function posts by a profile that was changed at a time: until then one may have the
+// profile of before in its cache.
+func (s *session) effectiveFrom(changed time.Time) time.Time {
+	return changed.Add(s.ProfileCache + profileMargin)
+}
+
+// webhookSecretOutput is a webhook secret in clear text. Before SignsFrom a function may have the profile of before in
+// its cache, and sign without the secret.
+type webhookSecretOutput struct {
+	Merchant  string    `json:"merchant" row:"merchant"`
+	Version   int       `json:"version" row:"version"`
+	Secret    string    `json:"webhook_secret" row:"webhook secret"`
+	SignsFrom time.Time `json:"signs_from" row:"signs every notification from"`
+}
+
+func newWebhookSecretOutput(
+	s *session, p *merchant.Profile, key keyring.Key, w merchant.WebhookSecret,
+) webhookSecretOutput {
+	return webhookSecretOutput{
+		p.Name, w.Version, s.revealSecret(webhook.DeriveSecret(key, p.ID, w.Version).Text()),
+		s.effectiveFrom(w.CreatedAt),
+	}
+}
+
+type webhookShow struct {
+	merchantArgument
+	Version int `arg:"" optional:"" help:"The version in the list; the newest if not given."`
+}
+
+// Run shows a secret. The audit records it like a change, because the person then has access.
+func (c *webhookShow) Run(s *session, p *merchant.Profile) error {
+	ring, err := readWebhookRing(s)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(p.WebhookSecrets, func(w merchant.WebhookSecret) bool {
+		return c.Version == 0 || w.Version == c.Version
+	})
+	if i < 0 {
+		return merchant.ErrCredentialNotFound
+	}
+	w := p.WebhookSecrets[i]
+	key, err := findWebhookKey(ring, w)
+	if err != nil {
+		return err
+	}
+	output := newWebhookSecretOutput(s, p, key, w)
+	return s.executeAndShow("show a webhook secret", p.Name,
+		func() (string, error) { return fmt.Sprintf("version %d", w.Version), nil },
+		func() error { return s.showView(output) })
+}
+
+type webhookRotate struct {
+	merchantArgument
+	Force bool `help:"If two are live already, drop the older at once."`
+}
+
+// Run adds a version.
+func (c *webhookRotate) Run(s *session, p *merchant.Profile) error {
+	output, err := issueWebhookSecret(s, p, c.Force)
+	if err != nil {
+		return err
+	}
+	return s.executeAndShow("rotate the webhook secret", p.Name, func() (string, error) {
+		return fmt.Sprint("signs with ", merchantViewOf(p, s.Now()).WebhookSecrets), s.stores.Merchants.Update(s, p)
+	}, func() error {
+		if s.Yes && len(p.WebhookSecrets) > 1 {
+			fmt.Fprintf(s.Stderr, "Version %d signs every notification from %s on, beside version %d. "+
+				"Until then some have only the signature of version %d.\n", output.Version,
+				formatTime(output.SignsFrom), p.WebhookSecrets[1].Version, p.WebhookSecrets[1].Version)
+		}
+		return s.showView(output)
+	})
+}
+
+type webhookRevoke struct {
+	merchantArgument
+	Version int  `arg:"" help:"The version in the list."`
+	Last    bool `help:"Revoke the only version: no notification is sent until a rotate."`
+}
+
+// Run drops a version. The only one needs --last: no notification is sent unsigned (decision "notifications").
+func (c *webhookRevoke) Run(s *session, p *merchant.Profile) error {
+	err := changeProfile(s, p, fmt.Sprintf("revoke webhook secret %d", c.Version), func() error {
+		err := merchant.RevokeWebhookSecret(p, c.Version, s.Now())
+		if err == nil && len(p.WebhookSecrets) == 0 && !c.Last {
+			return fmt.Errorf("version %d is the only webhook secret of %s, and without one no notification is sent: "+
+				"rotate first, or use --last", c.Version, p.Name)
+		}
+		return err
+	})
+	if err == nil && len(p.WebhookSecrets) == 0 {
+		fmt.Fprintf(s.Stderr, "%s has no webhook secret: no notification is sent. "+
+			"Each attempt fails as unsigned and is retried by the schedule. "+
+			"To resume: webhook-secret rotate, then deliveries replay --dead-letters.\n", p.Name)
+	}
+	return err
+}
+
+type webhookList struct{ merchantArgument }
+
+// Run lists the versions, the newest first.
+func (c *webhookList) Run(s *session, p *merchant.Profile) error {
+	return showList(s, merchantViewOf(p, s.Now()).WebhookSecrets)
+}
+
+type webhookCommands struct {
+	Test webhookTest `cmd:"" help:"Post a signed sample to a merchant's address, and show the response."`
+}
+
+type webhookTest struct {
+	Merchant string `required:"" placeholder:"NAME" help:"The merchant's name or id."`
+	urlFlag
+	Timeout time.Duration `variable:"WEBHOOK_TIMEOUT" default:"15s" help:"The longest wait for a response."`
+	loopbackFlag
+}
+
+// maxResponseText is how much of a response's body is shown.
+const maxResponseText = 2 << 10
+
+// webhookTestResult is the sample and the response to it.
+type webhookTestResult struct {
+	URL       string `json:"url" row:"url"`
+	WebhookID string `json:"webhook_id" row:"webhook-id"`
+	Versions  []int  `json:"secret_versions" row:"signed with versions"`
+	Sample    string `json:"sample" row:"sample"`
+	Delivered *bool  `json:"delivered,omitempty" row:"delivered"` // nil in a dry run
+	Status    int    `json:"status,omitempty" row:"status"`
+	Reason    string `json:"reason,omitempty" row:"reason"`
+	Millis    int64  `json:"duration_ms,omitempty" row:"milliseconds"`
+	Response  string `json:"response,omitempty" row:"response"`
+}
+
+// Run posts the sample with --yes. It does not belong to a transaction: nothing is stored, and neither a 410 nor a
+// failure counts for the endpoint.
+func (c *webhookTest) Run(s *session) error {
+	p, err := s.findMerchant(c.Merchant)
+	if err != nil {
+		return err
+	}
+	address, err := c.address(p, nil)
+	if err != nil {
+		return err
+	}
+	policy := p.NotificationPolicy(c.AllowLoopback)
+	if err := outgoing.CheckNotificationURL(address, policy); err != nil {
+		return fmt.Errorf("%s: %w", address, err)
+	}
+	secrets, err := signingSecrets(s, p)
+	if err != nil {
+		return err
+	}
+	random := make([]byte, 8)
+	if _, err := io.ReadFull(s.Rand, random); err != nil {
+		return err
+	}
+	request := webhook.Request{
+		URL: address, ID: "test_" + hex.EncodeToString(random), Body: sampleNotification(p, s.Now()), Secrets: secrets,
+		KeepBytes: maxResponseText,
+	}
+	result := webhookTestResult{
+		URL: address, WebhookID: request.ID, Sample: string(request.Body),
+		Versions: mapAll(p.WebhookSecrets, func(w merchant.WebhookSecret) int { return w.Version }),
+	}
+	err = s.execute("test a webhook", p.Name+" "+address, func() (string, error) {
+		if !s.Yes {
+			return "a signed sample would be posted", nil
+		}
+		sender := webhook.NewSender(outgoing.NewClient(policy, nil), c.Timeout, s.Now)
+		return result.add(sender.Deliver(s, request))
+	})
+	return errors.Join(err, s.showView(result))
+}
+
+// add adds the response, and describes it.
+func (r *webhookTestResult) add(attempt webhook.Result) (done string, err error) {
+	delivered := attempt.Outcome == webhook.Delivered
+	r.Delivered, r.Status, r.Reason = &delivered, attempt.Status, attempt.Reason
+	r.Millis, r.Response = attempt.Duration.Milliseconds(), string(attempt.Body)
+	if delivered {
+		return fmt.Sprintf("status %d", r.Status), nil
+	}
+	return "", fmt.Errorf("the sample was not accepted: %s; docs/operations.md has the reasons",
+		failureText(r.Reason, r.Status))
+}
+
+// signingSecrets derives the secrets that sign a merchant's notifications, newest first.
+func signingSecrets(s *session, p *merchant.Profile) (secrets []webhook.Secret, err error) {
+	ring, err := readWebhookRing(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range p.WebhookSecrets {
+		key, err := findWebhookKey(ring, w)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, webhook.DeriveSecret(key, p.ID, w.Version))
+	}
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("%s has no webhook secret: run webhook-secret rotate", p.Name)
+	}
+	return secrets, nil
+}
+
+// findWebhookKey returns the key from which a secret is derived.
+func findWebhookKey(ring *keyring.Ring, w merchant.WebhookSecret) (keyring.Key, error) {
+	key, found := ring.FindKey(w.KeyNumber)
+	if !found {
+		return key, fmt.Errorf("the webhook key ring has no key %d: run webhook-secret rotate", w.KeyNumber)
+	}
+	return key, nil
+}
+
+// sampleNotification is the notification of a failed payment that does not exist: a server that takes it for a real one
+// delivers nothing.
+func sampleNotification(p *merchant.Profile, now time.Time) []byte {
+	country, _ := market.ByAlpha2(p.DefaultCountry())
+	key := ledger.Key{Kind: ledger.Payment, ID: p.Name + "_0"}
+	e := &ledger.Entry{
+		Key: key, Status: ledger.Failed, Operator: p.Operators[0], Channel: "ussd", AmountAsSent: "100",
+		Currency: country.Currency, CountryAsSent: country.Alpha2, MerchantReference: p.Name, MerchantState: "test",
+		TransactionID: ledger.PaymentTransactionID(key.ID), CreatedAt: now, FinalAt: now,
+	}
+	return delivery.NotificationBody(e, ledger.Notification{Status: e.Status}, "")
+}

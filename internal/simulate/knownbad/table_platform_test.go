@@ -1,0 +1,101 @@
+package knownbad
+
+// onPlatforms is a history of payments by the operators' platforms with frequent faults.
+func onPlatforms(more choices) choices {
+	return choices{"rate of platform faults": last}.with(more)
+}
+
+// platformVariants break what the gateway concludes about payments by the operators' platforms.
+var platformVariants = []variant{
+	{
+		name: "not-found-at-once", breaks: "a platform that does not know a payment yet counts as never called",
+		invariants: []int{1, 6}, platforms: true,
+		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 0}),
+		edits: []edit{{
+			lookupFile, "!now.Before(lastSend(e).Add(row.NotFoundAfter))", "!now.Before(lastSend(e))",
+		}},
+	},
+	{
+		name: "retry-over-a-new-route", breaks: "a retry goes over the route of now", invariants: []int{2},
+		platforms: true,
+		world: onPlatforms(choices{"routes change": last, "platform": 0, "kind of platform fault": 0,
+			"wait before the retry": 4}),
+		edits: []edit{{
+			outcomeFile, "next.NothingSent = e.NothingSent && e.State != Reserved",
+			"next.NothingSent, next.Account = e.NothingSent && e.State != Reserved, incoming.Account",
+		}},
+	},
+	{
+		name: "reference-anew-at-the-retry", breaks: "a retry has a new reference at the platform",
+		invariants: []int{2}, platforms: true,
+		world: onPlatforms(choices{"platform": 0, "kind of platform fault": 0}),
+		edits: []edit{{
+			outcomeFile, "next.NothingSent = e.NothingSent && e.State != Reserved",
+			"next.NothingSent, next.UpstreamKey = e.NothingSent && e.State != Reserved, incoming.UpstreamKey",
+		}},
+	},
+	{
+		name: "unread-callback-dropped", breaks: "a callback that cannot be read makes no lookup due",
+		invariants: []int{8}, platforms: true,
+		world: onPlatforms(choices{"content of the callback": 2, "delay of the callback": 0,
+			"copies of the callback": 1, "clock skew": 0, "rate of freezes": 0, "rate of table faults": 0,
+			"platform": 0}),
+		edits: []edit{{
+			notifFile, "return e.RequestLookup(ledger.Timestamp(i.Now()))",
+			"return e.PollAt.IsZero() && e.RequestLookup(ledger.Timestamp(i.Now()))",
+		}},
+	},
+	{
+		name: "static-secret-unchecked", breaks: "a forged callback to an account's address is accepted",
+		invariants: []int{5}, platforms: true,
+		world: onPlatforms(choices{"content of the callback": 1}),
+		edits: []edit{{
+			"shared/callback/static.go", "if !valid {", "if !valid && req == nil {",
+		}},
+	},
+	{
+		name: "echo-by-the-new-route", breaks: "a repeat echoes the one-time code by the rule of a new route",
+		invariants: []int{3}, platforms: true,
+		world: onPlatforms(choices{"routes change": last, "platform": 0, "duplicates": last}),
+		edits: []edit{{
+			"functions/pay/pay.go", "isUsed := operator.CapabilitiesOf(e).OTPRule != operator.OTPUnused",
+			"isUsed := params.choice.OTPRule != operator.OTPUnused",
+		}},
+	},
+	{
+		name: "static-claim-final", breaks: "a callback to an account's address is final without a lookup",
+		invariants: []int{1}, platforms: true,
+		world: onPlatforms(choices{"content of the callback": 3, "platform": 1}),
+		edits: []edit{{
+			notifFile, "if entry.StatusFinal() || claimReport.Contradicts(entry) {",
+			"if entry.StatusFinal() || claimReport.Contradicts(entry) || req.Params[\"secret\"] != \"\" {",
+		}},
+	},
+	{
+		name: "callback-of-another-account", breaks: "an account reports on payments that are pinned to another",
+		invariants: []int{5}, platforms: true,
+		world: onPlatforms(choices{"content of the callback": 4, "platform": 1}),
+		edits: []edit{{
+			"shared/callback/static.go", "return e != nil && operator.PinOf(e) == pin",
+			"return e != nil && operator.PinOf(e).Platform == pin.Platform",
+		}},
+	},
+	{
+		name: "not-found-is-proof", breaks: "a deposit that pawaPay does not know counts as never sent",
+		invariants: []int{1, 6}, platforms: true,
+		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 1,
+			"lateness of the call": last}),
+		edits: []edit{{
+			lookupFile, "return row.NotFound == operator.NotFoundNeverSent && ", "return ",
+		}},
+	},
+	{
+		name: "receipt-dropped", breaks: "a receipt gets 200 and is not stored", invariants: []int{8},
+		platforms: true,
+		world:     onPlatforms(choices{"platform": last, "SMS by a platform": last, "rate of table faults": 0}),
+		edits: []edit{{
+			"functions/receipt/receipt.go", "if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, " +
+				"statuses...), ledger.Timestamp(i.Now())) {", "if callback.IsPinned(req, e) || early == nil {",
+		}},
+	},
+}

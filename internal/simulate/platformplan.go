@@ -1,0 +1,92 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/market"
+)
+
+// The last four digits of a number select its outcome at the stubs: ordinary ones, a refusal, no decision, an early
+// callback, more callbacks, 503 and garbage. Multiples of 3 are on the web channel.
+var (
+	terminalNumbers = []int{1, 2, 4, 5, 1001, 1003, 7, 1006, 1007, 1009, 1010, 11008}
+	smsNumbers      = []int{1, 2, 1003, 1006, 1007, 1008, 1009, 1010, 2001}
+	webNumbers      = []int{3, 6, 9, 12, 1008, 1002, 1005 * 3, 21003, 21006, 11007}
+)
+
+// platformOrders are the payments that go to a platform by the routes.
+var platformOrders = []struct {
+	operator, countries string
+	numbers             []int
+}{
+	{"mtn", "CI CM", terminalNumbers}, {"orange", "CI CD SN BF", terminalNumbers}, {"moov", "BF", terminalNumbers},
+	{"orange", "CM", terminalNumbers}, {"orange", "CI BF CM SN", webNumbers}, {"wave", "SN CI BF", webNumbers},
+	{"flouci", "TN", webNumbers},
+}
+
+// planPlatforms draws a history of payments by the platforms, mixed with orders by the gateway's own protocol.
+func planPlatforms(w *World) {
+	lengths := []time.Duration{10 * time.Minute, 2 * time.Hour, 30 * time.Hour, 4 * 24 * time.Hour}
+	length := lengths[w.tape.Choose("length of the faults", len(lengths))]
+	w.begin(length)
+	w.drawRates()
+	w.addPlatforms([]int{0, 60, 200, 400}[w.tape.Choose("rate of platform faults", 4)])
+	if w.tape.Choose("routes change", 3) == 2 {
+		for _, rerouted := range []bool{true, false} {
+			at := bubbleStart.Add(time.Duration(1+w.tape.Choose("eighth of the time", 8)) * length / 8)
+			w.kernel.At(at, "routes", func() {
+				w.secrets.Set(at, operatorSecret, w.platforms[platformHost].credentials(rerouted))
+			})
+		}
+	}
+	first := w.tape.Choose("first number", len(terminalNumbers))
+	for place := range 1 + w.tape.Choose("orders", 3) {
+		at := w.tape.Choose("platform", len(platformOrders)+2)
+		if at == len(platformOrders) {
+			w.drawOrderOf([]string{functionCharge, functionPay}[w.tape.Choose("kind of order", 2)], 50+place, length)
+			continue
+		}
+		if at > len(platformOrders) {
+			w.startMessages(first + place)
+			continue
+		}
+		row := platformOrders[at]
+		s := *w.shops[w.tape.Choose("shop", len(w.shops))]
+		s.Operators, s.Countries = []string{row.operator}, strings.Fields(row.countries)
+		w.startPlatformOrder(w.newOrder(&s, functionPay, row.numbers[(first+place)%len(row.numbers)]))
+	}
+}
+
+// smsBurst is more SMS than the platform takes in a second.
+const smsBurst = 7
+
+// startMessages schedules an SMS, or a burst of them in one second. Each has its own recipient.
+func (w *World) startMessages(at int) {
+	s := w.shops[w.tape.Choose("shop", len(w.shops))]
+	for n := range []int{1, smsBurst}[w.tape.Choose("burst of SMS", 2)] {
+		o := w.newOrder(s, functionSMS, 100*n+smsNumbers[at%len(smsNumbers)]+10_000*(at+1))
+		o.wanted.Payer = fmt.Sprintf("+22507%08d", o.number)
+		o.wanted.Country, _ = market.ByAlpha2("CI")
+		w.startPlatformOrder(o)
+	}
+}
+
+// startPlatformOrder schedules the requests of a payment.
+func (w *World) startPlatformOrder(o *order) {
+	if payer, found := strings.CutPrefix(o.wanted.Payer, "+2377"); found {
+		o.wanted.Payer = "+2376" + payer // a subscriber of Cameroon
+	}
+	o.event, o.otherBody = o.wanted.Event(o.shop.token), o.other(false).Event(o.shop.token)
+	if o.wanted.Payer != "" {
+		w.checker.addNumber(o.wanted.Payer)
+	}
+	o.start = bubbleStart.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
+	w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
+	for range w.tape.Choose("duplicates", 3) {
+		body := []int{ownBody, anotherBody}[w.tape.Choose("another body", 2)]
+		wait := retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))]
+		w.kernel.At(o.start.Add(wait), "duplicate", func() { w.request(o, body) })
+	}
+}

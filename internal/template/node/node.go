@@ -1,0 +1,54 @@
+// Package node reads the YAML nodes of template.yaml. A nil node is a missing value, and has nothing below it.
+package node
+
+import (
+	"iter"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Entries yields a mapping's keys and values in the order of the file; nil has none.
+func Entries(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
+	return func(yield func(string, *yaml.Node) bool) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		for entry := range slices.Chunk(n.Content, 2) {
+			if !yield(entry[0].Value, entry[1]) {
+				return
+			}
+		}
+	}
+}
+
+// At returns the value below nested mappings, one key for each; nil if a key is missing.
+func At(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		var value *yaml.Node
+		for name, found := range Entries(n) {
+			if name == key {
+				value = found
+			}
+		}
+		n = value
+	}
+	return n
+}
+
+// Items lists the items of a sequence; nil has none.
+func Items(n *yaml.Node) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Content
+}
+
+// OwnResource returns the last branch of !If [Condition, !Ref Parameter, own]: the template's own resource, which is
+// used if no parameter names another one. It returns another node as it is.
+func OwnResource(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Tag == "!If" && len(n.Content) == 3 && n.Content[1].Tag == "!Ref" {
+		return n.Content[2]
+	}
+	return n
+}

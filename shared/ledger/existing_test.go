@@ -1,0 +1,106 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"mobilegateway/internal/storetest"
+	"mobilegateway/shared/ledger"
+)
+
+// reserveExisting reserves the key of a payment for a request that nothing may serve for the first time.
+func (b *bench) reserveExisting(fingerprint string) (*ledger.Entry, ledger.Verdict, error) {
+	e := b.request(ledger.Payment, fingerprint)
+	e.Operator, e.Account = "", "" // no platform was selected
+	return b.ReserveExisting(context.Background(), e, anHour)
+}
+
+// decision "routes": a key that has an entry gets what Reserve returns for it. A key without one is not reserved.
+func TestReserveExisting(t *testing.T) {
+	stored := func(outcomes ...ledger.CallOutcome) func(*testing.T, *bench) {
+		return func(t *testing.T, b *bench) {
+			e := b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
+			for _, o := range outcomes {
+				b.storeOutcome(t, e, o)
+			}
+			b.wait(time.Minute)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		before  func(*testing.T, *bench)
+		body    string
+		verdict ledger.Verdict
+		state   ledger.State // "" for no entry
+	}{
+		{"no entry", func(*testing.T, *bench) {}, "f", 0, ""},
+		{"released without its body", stored(unbound), "f", 0, ""},
+		{"released", stored(released), "f", ledger.TakenOver, ledger.Reserved},
+		{"released, another body", stored(released), "g", ledger.KeyTaken, ledger.Released},
+		{"a stored response", stored(done), "f", ledger.StoredResponse, ledger.Done},
+		{"a stored response, another body", stored(done), "g", ledger.KeyTaken, ledger.Done},
+		{"unknown", stored(unknown), "f", ledger.TakenOver, ledger.Reserved},
+		{"a lapsed reservation", stored(), "f", ledger.TakenOver, ledger.Reserved},
+		{"in flight", func(t *testing.T, b *bench) {
+			b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
+		}, "f", ledger.InFlight, ledger.Reserved},
+		{"unknown, after the window", func(t *testing.T, b *bench) {
+			stored(unknown)(t, b)
+			b.wait(time.Hour)
+		}, "f", ledger.StillUnknown, ledger.Unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench()
+			c.before(t, b)
+			inserts := b.store.CallCount(storetest.Insert)
+			e, verdict, err := b.reserveExisting(c.body)
+			if err != nil || (e == nil) != (c.state == "") || verdict != c.verdict {
+				t.Fatalf("%v, %v, %v; want %v", e, verdict, err, c.verdict)
+			}
+			if e != nil && (e.State != c.state || e.Operator != "sandbox") {
+				t.Errorf("state %s, operator %q; want %s and the first one's operator", e.State, e.Operator, c.state)
+			}
+			if got := b.store.CallCount(storetest.Insert) - inserts; got != 0 {
+				t.Errorf("%d inserts, want none", got)
+			}
+		})
+	}
+}
+
+// Another attempt may release the entry without its body, between the read and the takeover. Nothing may be sent then.
+func TestReserveExistingLosesItsEntry(t *testing.T) {
+	b := newBench()
+	b.storeOutcome(t, b.reserve(t, ledger.Payment, "f", ledger.NewReservation), unknown)
+	b.store.SetCrashPoint("before Replace", func() {
+		other := b.reserve(t, ledger.Payment, "f", ledger.TakenOver)
+		b.storeOutcome(t, other, unbound)
+	})
+	e, verdict, err := b.reserveExisting("f")
+	if e != nil || err != nil {
+		t.Fatalf("%+v, %v, %v; want no entry", e, verdict, err)
+	}
+	if stored := b.store.All()[0]; stored.State != ledger.Released || stored.Fingerprint != "" {
+		t.Errorf("stored %s", summary(stored))
+	}
+}
+
+func TestReserveExistingFails(t *testing.T) {
+	for name, operation := range map[string]storetest.Operation{
+		"the read": storetest.Get, "the takeover": storetest.Replace,
+	} {
+		b := newBench()
+		b.storeOutcome(t, b.reserve(t, ledger.Payment, "f", ledger.NewReservation), released)
+		b.store.FailNext(operation, failed)
+		if e, _, err := b.reserveExisting("f"); e != nil || !errors.Is(err, storetest.ErrInjected) {
+			t.Errorf("%s fails: %v, %v", name, e, err)
+		}
+	}
+	b := newBench()
+	b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
+	b.Rand = failing{}
+	if _, _, err := b.reserveExisting("f"); err == nil {
+		t.Error("no random token, and no error")
+	}
+}

@@ -1,0 +1,303 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// decision "never-sent": only an unknown payment without a claim ends. It fails if the merchant has got 201, and is
+// released otherwise.
+func TestEndNeverSent(t *testing.T) {
+	duplicate := unknown
+	duplicate.DuplicateKey, duplicate.NothingSent = true, true
+	for _, c := range []struct {
+		name   string
+		before func(*ledger.Entry)
+		effect ledger.Effect
+		want   string // "" for no change
+	}{
+		{"reserved", func(*ledger.Entry) {}, ledger.Unchanged, ""},
+		{"pending", outcome(done), ledger.Unchanged, ""},
+		{"refused", outcome(refused), ledger.Unchanged, ""},
+		{"released pending", outcome(released), ledger.Unchanged, ""},
+		{"released without its body", outcome(unbound), ledger.Unchanged, ""},
+		{"unknown", outcome(unknown), ledger.Applied, "released pending"},
+		{"unknown, and the merchant has got 201", outcome(pending), ledger.Applied,
+			"done failed 201:pending notify:failed due:16m0s"},
+		{"unknown after its lease", func(e *ledger.Entry) {
+			e.MarkLapsed(start.Add(10*time.Minute), start.Add(time.Hour))
+		}, ledger.Applied, "released pending"},
+		{"final", both(outcome(unknown), finalStatus(ledger.Successful)), ledger.Unchanged, ""},
+		{"a claim of success", both(outcome(unknown), claimed(ledger.Successful)), ledger.Unchanged, ""},
+		{"a claim of failure", both(outcome(pending), claimed(ledger.Failed)), ledger.Unchanged, ""},
+		{"the platform knew the key", outcome(duplicate), ledger.Unchanged, ""},
+	} {
+		e := reserved(ledger.Payment)
+		c.before(e)
+		before := summary(e)
+		if c.effect == ledger.Unchanged {
+			c.want = before
+		}
+		if got := e.EndNeverSent(start.Add(15 * time.Minute)); got != c.effect {
+			t.Errorf("%s: effect %v, want %v", c.name, got, c.effect)
+		}
+		assertSummary(t, c.name, e, c.want)
+		if got := e.EndNeverSent(start.Add(16 * time.Minute)); got != ledger.Unchanged {
+			t.Errorf("%s: the second time has the effect %v", c.name, got)
+		}
+	}
+	for _, kind := range []ledger.Kind{ledger.Charge, ledger.SMS} {
+		e := reserved(kind)
+		e.ApplyOutcome("owner", unknown, start)
+		if got := e.EndNeverSent(start.Add(time.Hour)); got != ledger.Unchanged || e.State != ledger.Unknown {
+			t.Errorf("a %s: effect %v, %s", kind, got, summary(e))
+		}
+	}
+}
+
+// A payment that was never sent binds its body, and its retry keeps the pin, the key and the material. A late success
+// still counts.
+func TestAfterNeverSent(t *testing.T) {
+	released := func() *ledger.Entry {
+		e := reserved(ledger.Payment)
+		e.Account, e.UpstreamKey, e.Material = "mtn-momo/ci", "uuid", "material"
+		e.ApplyOutcome("owner", unknown, start)
+		e.EndNeverSent(start.Add(15 * time.Minute))
+		return e
+	}
+	now := start.Add(20 * time.Minute)
+	incoming := reserved(ledger.Payment)
+	incoming.Account, incoming.UpstreamKey, incoming.LeaseUntil = "pawapay/p", "other", now.Add(30*time.Second)
+	if got := ledger.Decide(released(), incoming, now, 0); got != ledger.TakenOver {
+		t.Fatalf("a retry: %v, want it taken over", got)
+	}
+	next := released().TakeOver(incoming, "second", now)
+	if next.Account != "mtn-momo/ci" || next.UpstreamKey != "uuid" || next.Material != "material" || next.EverUnknown {
+		t.Errorf("the retry has account %s, key %s, material %q, ever unknown %v",
+			next.Account, next.UpstreamKey, next.Material, next.EverUnknown)
+	}
+	incoming.Fingerprint = "other"
+	if got := ledger.Decide(released(), incoming, now, 0); got != ledger.KeyTaken {
+		t.Errorf("another body: %v, want its key taken", got)
+	}
+	late := released()
+	if got := late.ApplyFinalStatus(final(ledger.Successful), now); got != ledger.Applied {
+		t.Errorf("a late success: %v", got)
+	}
+	first := released()
+	if !first.ApplyOutcome("owner", done, now) || first.State != ledger.Done || first.Status != ledger.Pending {
+		t.Errorf("the late response of the first attempt: %s", summary(first))
+	}
+}
+
+// decision "prepare": only the owner of a live reservation stores material, because the payment follows at once.
+func TestStoreMaterial(t *testing.T) {
+	for _, c := range []struct {
+		name, owner string
+		before      func(*ledger.Entry)
+		now         time.Time
+		want        bool
+	}{
+		{"its owner", "owner", func(*ledger.Entry) {}, start, true},
+		{"just before its lease ends", "owner", func(*ledger.Entry) {}, start.Add(29 * time.Second), true},
+		{"its lease has ended", "owner", func(*ledger.Entry) {}, start.Add(30 * time.Second), false},
+		{"marked as lapsed", "owner", func(e *ledger.Entry) { e.MarkLapsed(start.Add(10*time.Minute), start) },
+			start.Add(10 * time.Minute), false},
+		{"another owner", "other", func(*ledger.Entry) {}, start, false},
+		{"released pending", "owner", outcome(released), start, false},
+		{"unknown", "owner", outcome(unknown), start, false},
+		{"done", "owner", outcome(done), start, false},
+	} {
+		e := reserved(ledger.Payment)
+		c.before(e)
+		got := e.StoreMaterial(c.owner, "material", c.now)
+		if got != c.want || (e.Material == "material") != c.want {
+			t.Errorf("%s: stored %v, material %q; want %v", c.name, got, e.Material, c.want)
+		}
+	}
+}
+
+// A response's material is stored with it, and never replaces what was stored before the call.
+func TestMaterialOfResponse(t *testing.T) {
+	withMaterial := done
+	withMaterial.Material = "from the response"
+	for before, want := range map[string]string{"": "from the response", "prepared": "prepared"} {
+		e := reserved(ledger.Payment)
+		e.Material = before
+		if e.ApplyOutcome("owner", withMaterial, start); e.Material != want {
+			t.Errorf("material %q after %q, want %q", e.Material, before, want)
+		}
+	}
+}
+
+// A platform decided a payment at once: the outcome and its notification are one change.
+func TestOutcomeWithReport(t *testing.T) {
+	at := start.Add(time.Second)
+	decided := func(status ledger.Status, reason ledger.FailureReason) ledger.CallOutcome {
+		o := with(done, ledger.Pending)
+		o.Report = &ledger.StatusReport{Status: status, Source: ledger.SourceResponse, FailureReason: reason}
+		return o
+	}
+	successful, failed := decided(ledger.Successful, ""), decided(ledger.Failed, ledger.NotEnoughFunds)
+	lapsed := func(e *ledger.Entry) { e.MarkLapsed(start.Add(10*time.Minute), start.Add(time.Hour)) }
+	for _, c := range []struct {
+		name    string
+		before  func(*ledger.Entry)
+		owner   string
+		outcome ledger.CallOutcome
+		want    string
+	}{
+		{"a success at once", func(*ledger.Entry) {}, "owner", successful,
+			"done successful 201:done notify:successful due:1m1s"},
+		{"a failure at once", func(*ledger.Entry) {}, "owner", failed, "done failed 201:done notify:failed due:1m1s"},
+		{"a callback with the same came first", finalStatus(ledger.Successful), "owner", successful,
+			"done successful 201:done notify:successful due:1m0s"},
+		{"a callback with another came first", finalStatus(ledger.Failed), "owner", successful,
+			"done failed 201:done conflict:successful/final notify:failed due:1m0s"},
+		{"a claim of the same came first", claimed(ledger.Successful), "owner", successful,
+			"done successful 201:done notify:successful due:1m1s"},
+		{"a claim of another came first", claimed(ledger.Failed), "owner", successful,
+			"done successful 201:done conflict:failed/unconfirmed notify:successful due:1m1s"},
+		{"the lease was marked as lapsed", lapsed, "owner", successful,
+			"done successful 201:done ever-unknown notify:successful due:1m1s"},
+		{"another attempt owns it", func(e *ledger.Entry) { e.Owner = "second" }, "owner", successful,
+			"done successful 201:done notify:successful due:1m1s"},
+		{"another attempt was accepted", both(outcome(done), func(e *ledger.Entry) { e.Owner = "second" }), "owner",
+			successful, "done pending 201:done due:1m0s"},
+		{"after a refusal", outcome(refused), "owner", successful,
+			"refused failed 403:refused conflict:successful/final"},
+		{"a failure after a refusal", outcome(refused), "owner", failed, "refused failed 403:refused"},
+	} {
+		e := reserved(ledger.Payment)
+		c.before(e)
+		e.ApplyOutcome(c.owner, c.outcome, at)
+		assertSummary(t, c.name, e, c.want)
+		again := e.Clone()
+		if again.ApplyOutcome(c.owner, c.outcome, at) || len(again.Outbox) != len(e.Outbox) {
+			t.Errorf("%s: the outcome changed the entry twice: %s", c.name, summary(again))
+		}
+	}
+	e := reserved(ledger.Payment)
+	if e.ApplyOutcome("owner", failed, at); e.FailureReason != ledger.NotEnoughFunds || !e.PollAt.IsZero() {
+		t.Errorf("a failure at once has the reason %q, and a lookup at %s", e.FailureReason, e.PollAt)
+	}
+	for _, o := range []ledger.CallOutcome{refused, unknown, released} {
+		o.Report = successful.Report // it goes only with Done
+		e := reserved(ledger.Payment)
+		if e.ApplyOutcome("owner", o, at); e.Status == ledger.Successful {
+			t.Errorf("%s with a report: %s", o.State, summary(e))
+		}
+	}
+}
+
+// decision "unread-callbacks": the lookup becomes due at once. A payment without lookups gets none.
+func TestRequestLookup(t *testing.T) {
+	now := start.Add(10 * time.Second)
+	for _, c := range []struct {
+		name   string
+		before func(*ledger.Entry)
+		want   bool
+	}{
+		{"pending", outcome(done), true},
+		{"unknown", outcome(unknown), true},
+		{"unknown, and the merchant has got 201", outcome(pending), true},
+		{"the lookup is due already", both(outcome(done), func(e *ledger.Entry) { e.PollAt = start }), false},
+		{"the call is in flight", func(*ledger.Entry) {}, false},
+		{"released pending", outcome(released), true},
+		{"refused", outcome(refused), false},
+		{"final", both(outcome(done), finalStatus(ledger.Failed)), false},
+	} {
+		e := reserved(ledger.Payment)
+		c.before(e)
+		before := e.Clone()
+		if got := e.RequestLookup(now); got != c.want {
+			t.Errorf("%s: requested %v, want %v: %s", c.name, got, c.want, summary(e))
+		}
+		isDue := e.PollAt.Equal(now) && e.LookupDue(now) && !e.DueAt.After(now)
+		if isDue != c.want || !c.want && e.PollAt != before.PollAt {
+			t.Errorf("%s: the lookup is due at %s, the entry at %s", c.name, e.PollAt, e.DueAt)
+		}
+		if e.RequestLookup(now.Add(time.Second)) {
+			t.Errorf("%s: a second callback changes the entry", c.name)
+		}
+	}
+	for _, kind := range []ledger.Kind{ledger.Charge, ledger.SMS} {
+		e := reserved(kind)
+		e.ApplyOutcome("owner", unknown, start)
+		if e.RequestLookup(now) {
+			t.Errorf("a %s has a lookup", kind)
+		}
+	}
+}
+
+// A released payment has no lookup after a response without a success, unless a claim is open.
+func TestEndReleasedLookups(t *testing.T) {
+	claim := func(e *ledger.Entry) { e.AddClaim(ledger.Claim{Status: ledger.Successful, CheckAt: start}, start) }
+	requested := func(e *ledger.Entry) { e.RequestLookup(start) }
+	for _, c := range []struct {
+		name   string
+		before func(*ledger.Entry)
+		want   bool
+	}{
+		{"requested", both(outcome(released), requested), true},
+		{"not requested", outcome(released), false},
+		{"a claim is open", both(outcome(released), both(claim, requested)), false},
+		{"not released", outcome(done), false},
+	} {
+		e := reserved(ledger.Payment)
+		c.before(e)
+		due := e.DueAt
+		if got := e.EndReleasedLookups(); got != c.want || got != (e.PollAt.IsZero() && !due.IsZero()) {
+			t.Errorf("%s: ended %v, want %v: %s", c.name, got, c.want, summary(e))
+		}
+	}
+}
+
+// A success after a release contradicts the release.
+func TestContradictionsSince(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before func(*ledger.Entry)
+		want   int
+	}{
+		{"pending", outcome(done), 0}, {"unknown", outcome(unknown), 0}, {"released", outcome(released), 1},
+		{"failed", both(outcome(done), finalStatus(ledger.Failed)), 1},
+	} {
+		e := reserved(ledger.Payment)
+		c.before(e)
+		before := *e.Clone()
+		finalStatus(ledger.Successful)(e)
+		if got := e.ContradictionsSince(before); got != c.want {
+			t.Errorf("%s: %d contradictions, want %d: %s", c.name, got, c.want, summary(e))
+		}
+	}
+}
+
+func TestApplyReceipts(t *testing.T) {
+	waiting, network, terminal := ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal
+	for _, c := range []struct {
+		name     string
+		statuses []ledger.Status
+		changed  bool
+		status   ledger.Status
+		queued   int
+	}{
+		{"none", nil, false, network, 1},
+		{"in their order", []ledger.Status{network, terminal}, true, terminal, 2},
+		{"out of order", []ledger.Status{terminal, waiting, network}, true, terminal, 2},
+		{"the last one is old", []ledger.Status{terminal, network}, true, terminal, 2},
+		{"known", []ledger.Status{waiting, network, network}, false, network, 1},
+		{"unknown words", []ledger.Status{"Delivered", ""}, false, network, 1},
+	} {
+		e := message(network)
+		got := e.ApplyReceipts(c.statuses, start)
+		if got != c.changed || e.Status != c.status || len(e.Outbox) != c.queued {
+			t.Errorf("%s: changed %v, %s", c.name, got, summary(e))
+		}
+		if e.ApplyReceipts(c.statuses, start) {
+			t.Errorf("%s: the same receipts changed the message twice", c.name)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package drivers_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/operatortest"
+)
+
+// TestConformance runs the suite of drivers for each driver. A new driver is a value here, or in a test of its own.
+func TestConformance(t *testing.T) {
+	for _, suite := range []operatortest.Suite{
+		gatewaySuite(), mtnSuite(), pawapaySuite(t), waveSuite(t), orangeWebPaySuite(t), orangeCMSuite(t),
+		orangeSMSSuite(t), flouciSuite(t),
+	} {
+		row, _ := operator.FindCapabilities(suite.Platform)
+		t.Run(row.DriverName, func(t *testing.T) { operatortest.Run(t, suite) })
+	}
+}
+
+const (
+	order    = "DemoShop_42"
+	uuid     = "f4401bd2-1568-4140-bf2d-eb77d2b2b639"
+	pathKey  = "callback-secret-very-private-0123456789"
+	payToken = "MP2201010123456789ABCDEF0123"
+)
+
+func readFile(t *testing.T, driver, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", driver, "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// always responds to each operation in the same way.
+func always(status int, body string) func(operatortest.Operation) operatortest.Responder {
+	return func(operatortest.Operation) operatortest.Responder { return operatortest.Respond(status, body) }
+}
+
+// tokens responds to token exchanges at a path, with a token that the driver caches.
+func tokens(path string) func(*http.Request) operatortest.Responder {
+	return func(r *http.Request) operatortest.Responder {
+		if r.URL.Path != path {
+			return nil
+		}
+		return operatortest.Respond(200, `{"access_token":"token-very-private","expires_in":"3600"}`)
+	}
+}
+
+func requestError(side, id string) string {
+	return `{"requestError":{"` + side + `":{"messageId":"` + id + `","text":"Text of %1","variables":["one"]}}}`
+}
+
+func gatewaySuite() operatortest.Suite {
+	statuses := map[string]ledger.Status{
+		"initiated": ledger.Pending, "Loaded": ledger.Pending, "PENDING": ledger.Pending,
+		"success": ledger.Successful, "failed": ledger.Failed, "abandoned": ledger.Cancelled,
+		"expired": ledger.Expired,
+	}
+	body := `{"order-id":"` + order + `","status":"STATUS","amount":"AMOUNT","currency":"CURRENCY"}`
+	return operatortest.Suite{
+		Platform: "sandbox",
+		Account: map[string]any{
+			"access_token": "token-very-private", "service_id": "SERVICE", "application_id": "APPLICATION",
+			"contact_id": "CONTACT",
+		},
+		Renewed: map[string]any{"access_token": "renewed-very-private"},
+		SuccessResponse: func(op operatortest.Operation) operatortest.Responder {
+			body := map[string]string{
+				"charge": `{"amountTransaction":{"transactionOperationStatus":"Charged",` +
+					`"serverReferenceCode":"srv-1"}}`,
+				"web":  `{"pay_token":"pt-1","payment_url":"https://op.example/pay/pt-1","notif_token":"nt-1"}`,
+				"sms":  `{"outboundSMSMessageRequest":{"resourceURL":"https://op/requests/req-1/deliveryInfos"}}`,
+				"tpe":  `{"status":"pending","order-id":"` + order + `"}`,
+				"ussd": `{"status":"success","order-id":"` + order + `"}`, // at once: a lookup follows
+			}
+			return operatortest.Respond(201, body[op.Name])
+		},
+		RefusalResponse:      always(403, requestError("policyException", "POL1000")),
+		NotAppliedResponse:   always(503, requestError("serviceException", "SVC0001")),
+		TokenRefusedResponse: operatortest.Respond(401, requestError("policyException", "900901")),
+		NotFoundResponse:     operatortest.Respond(404, requestError("serviceException", "SVC0002")),
+		Lookup:               &operatortest.Reports{Body: body, Amount: "1500", OtherAmount: "15", Statuses: statuses},
+		Callback:             &operatortest.Reports{Body: body, Amount: "1500", OtherAmount: "15", Statuses: statuses},
+		Secrets:              []string{"very-private", "SERVICE"},
+	}
+}
+
+func mtnSuite() operatortest.Suite {
+	reports := &operatortest.Reports{
+		Body:   `{"externalId":"` + order + `","status":"STATUS","amount":"AMOUNT","currency":"CURRENCY"}`,
+		Amount: "1500.0", OtherAmount: "1500.5",
+		Statuses: map[string]ledger.Status{
+			"CREATED": ledger.Pending, "PENDING": ledger.Pending, "SUCCESSFUL": ledger.Successful,
+			"FAILED": ledger.Failed, "TIMEOUT": "",
+		},
+	}
+	return operatortest.Suite{
+		Platform: "mtn-momo",
+		Account: map[string]any{
+			"api_user": "c72025f5-5cd1-4630-99e4-8ba4722fad56", "api_key": "key-very-private",
+			"subscription_key": "subscription-very-private", "target_environment": "mtnivorycoast",
+		},
+		Renewed:              map[string]any{"subscription_key": "secondary-very-private"},
+		Preparatory:          tokens("/collection/token/"),
+		SuccessResponse:      always(202, ""),
+		RefusalResponse:      always(500, `{"code":"PAYER_NOT_FOUND"}`),
+		NotAppliedResponse:   always(500, `{"code":"INVALID_CURRENCY"}`),
+		TokenRefusedResponse: operatortest.Respond(401, `{"statusCode":401,"message":"m"}`),
+		DuplicateResponse:    operatortest.Respond(409, `{"code":"RESOURCE_ALREADY_EXIST"}`),
+		NotFoundResponse:     operatortest.Respond(404, `{"code":"RESOURCE_NOT_FOUND"}`),
+		Lookup:               reports, Callback: reports, Secrets: []string{"very-private"},
+	}
+}
+
+func pawapaySuite(t *testing.T) operatortest.Suite {
+	completed := strings.NewReplacer(`"COMPLETED"`, `"STATUS"`, `"1500.00"`, `"AMOUNT"`, `"XOF"`, `"CURRENCY"`).
+		Replace(readFile(t, "pawapay", "completed.json"))
+	report := func(body string) *operatortest.Reports {
+		return &operatortest.Reports{
+			Body: body, Amount: "1500.00", OtherAmount: "1.500",
+			Statuses: map[string]ledger.Status{
+				"ACCEPTED": ledger.Pending, "SUBMITTED": ledger.Pending, "COMPLETED": ledger.Successful,
+				"FAILED": ledger.Failed, "ENQUEUED": "",
+			},
+		}
+	}
+	deposit := func(status string) string { return `{"depositId":"` + uuid + `","status":"` + status + `"` }
+	rejected := func(code string) string {
+		return deposit("REJECTED") + `,"failureReason":{"failureCode":"` + code + `"}}`
+	}
+	return operatortest.Suite{
+		Platform:             "pawapay",
+		Account:              map[string]any{"access_token": "token-very-private", "callback_secret": pathKey},
+		Renewed:              map[string]any{"access_token": "renewed-very-private"},
+		SuccessResponse:      always(200, deposit("ACCEPTED")+"}"),
+		RefusalResponse:      always(200, rejected("PAYER_NOT_FOUND")),
+		NotAppliedResponse:   always(200, rejected("PROVIDER_TEMPORARILY_UNAVAILABLE")),
+		TokenRefusedResponse: operatortest.Respond(403, `{"failureReason":{"failureCode":"AUTHENTICATION_ERROR"}}`),
+		DuplicateResponse:    operatortest.Respond(200, deposit("DUPLICATE_IGNORED")+"}"),
+		NotFoundResponse:     operatortest.Respond(200, `{"status":"NOT_FOUND"}`),
+		Lookup:               report(`{"status":"FOUND","data":` + completed + `}`), Callback: report(completed),
+		Secrets: []string{"very-private"},
+	}
+}
+
+func waveSuite(t *testing.T) operatortest.Suite {
+	open := strings.Replace(readFile(t, "wave", "session-open.json"), `"1000"`, `"1500"`, 1)
+	session := strings.NewReplacer(`"1000"`, `"AMOUNT"`, `"XOF"`, `"CURRENCY"`, `"succeeded"`, `"STATUS"`).
+		Replace(readFile(t, "wave", "session-paid.json"))
+	report := func(body string, processing ledger.Status) *operatortest.Reports {
+		return &operatortest.Reports{
+			Body: body, Amount: "1500", OtherAmount: "15",
+			Statuses: map[string]ledger.Status{
+				"succeeded": ledger.Successful, "cancelled": ledger.Cancelled, "processing": processing, "reversed": "",
+			},
+		}
+	}
+	return operatortest.Suite{
+		Platform:             "wave-checkout",
+		Account:              map[string]any{"access_token": "key-very-private", "callback_secret": pathKey},
+		Renewed:              map[string]any{"access_token": "renewed-very-private"},
+		SuccessResponse:      always(200, open),
+		NotAppliedResponse:   always(400, `{"code":"request-validation-error"}`),
+		TokenRefusedResponse: operatortest.Respond(401, `{"error":{"code":"api-key-revoked"}}`),
+		DuplicateResponse:    operatortest.Respond(200, `{"result":[`+strings.Replace(open, "open", "expired", 1)+`]}`),
+		NotFoundResponse:     operatortest.Respond(200, `{"result":[]}`),
+		Lookup:               report(`{"result":[`+session+`]}`, ledger.Pending),
+		Callback:             report(`{"type":"checkout.session.completed","data":`+session+`}`, ""),
+		Signature:            waveSignature(),
+		Secrets:              []string{"very-private"},
+	}
+}
+
+// waveSignature is the HMAC-SHA256 of the time and the body.
+func waveSignature() *operatortest.Signature {
+	return &operatortest.Signature{
+		Header: "Wave-Signature",
+		Sign: func(key string, at time.Time, body string) string {
+			seconds := strconv.FormatInt(at.Unix(), 10)
+			mac := hmac.New(sha256.New, []byte(key))
+			mac.Write([]byte(seconds + body))
+			return "t=" + seconds + ",v1=" + hex.EncodeToString(mac.Sum(nil))
+		},
+		Fields: func(keys []string) map[string]any {
+			all := map[string]any{}
+			for i, key := range keys {
+				all[[]string{"first", "second"}[i]] = key
+			}
+			return map[string]any{"webhook_secrets": all}
+		},
+	}
+}
+
+func orangeWebPaySuite(t *testing.T) operatortest.Suite {
+	report := func(body string) *operatortest.Reports {
+		return &operatortest.Reports{
+			Body: body, HasNoCurrency: true, // and no amount: the request of the lookup has it
+			Statuses: map[string]ledger.Status{
+				"INITIATED": ledger.Pending, "PENDING": ledger.Pending, "SUCCESS": ledger.Successful,
+				"FAILED": ledger.Failed, "EXPIRED": ledger.Expired, "FAILURE": "",
+			},
+		}
+	}
+	return operatortest.Suite{
+		Platform: "orange-webpay", Material: "v1f5720d",
+		Account: map[string]any{
+			"segment": "ci", "merchant_key": "merchant-very-private", "client_id": "client-1",
+			"client_secret": "client-very-private",
+		},
+		Renewed:              map[string]any{"client_secret": "renewed-very-private"},
+		Preparatory:          tokens("/oauth/v3/token"),
+		SuccessResponse:      always(201, readFile(t, "orangewebpay", "pay-response.json")),
+		NotAppliedResponse:   always(400, `{"code":23,"message":"m"}`),
+		TokenRefusedResponse: operatortest.Respond(401, `{"code":42,"message":"m"}`),
+		DuplicateResponse:    operatortest.Respond(400, `{"code":1204,"message":"m"}`),
+		NotFoundResponse:     operatortest.Respond(400, `{"code":22,"message":"m"}`), LookupStatus: 201,
+		Lookup:   report(`{"status":"STATUS","order_id":"` + order + `","txnid":"MP1"}`),
+		Callback: report(`{"status":"STATUS","notif_token":"dd497bda","txnid":"MP1"}`),
+		Secrets:  []string{"very-private"},
+	}
+}
+
+func orangeCMSuite(t *testing.T) operatortest.Suite {
+	account := map[string]any{
+		"consumer_key": "ck", "consumer_secret": "cs-very-private", "api_user": "user",
+		"api_password": "password-very-private", "channel_msisdn": "691000001", "pin": "8642",
+	}
+	exchange := tokens("/token")
+	reports := &operatortest.Reports{
+		Body: `{"data":{"payToken":"` + payToken + `","status":"STATUS","amount":AMOUNT,"txnmode":"` + order +
+			`","inittxnstatus":"200"}}`,
+		Amount: "1500", OtherAmount: "15", HasNoCurrency: true,
+		Statuses: map[string]ledger.Status{
+			"PENDING": ledger.Pending, "INITIATED": ledger.Pending, "FAILED": ledger.Failed, "EXPIRED": ledger.Expired,
+			"CANCELLED":   ledger.Cancelled,
+			"SUCCESSFULL": ledger.Successful, //nolint:misspell // the platform's own spelling
+		},
+	}
+	return operatortest.Suite{
+		Platform: "orange-cm", Material: payToken, Account: account,
+		Renewed: map[string]any{"api_password": "renewed-very-private"},
+		Preparatory: func(r *http.Request) operatortest.Responder {
+			if strings.HasSuffix(r.URL.Path, "/mp/init") {
+				return operatortest.Respond(200, `{"message":"m","data":{"payToken":"`+payToken+`"}}`)
+			}
+			return exchange(r)
+		},
+		SuccessResponse: func(op operatortest.Operation) operatortest.Responder {
+			if op.Name == "tpe" { // at once: a lookup follows
+				return operatortest.Respond(200, readFile(t, "orangecm", "status-success.json"))
+			}
+			return operatortest.Respond(200, readFile(t, "orangecm", "pay-response.json"))
+		},
+		RefusalResponse:      always(200, readFile(t, "orangecm", "pay-refused.json")),
+		NotAppliedResponse:   always(429, `{"fault":{"code":900802}}`),
+		TokenRefusedResponse: operatortest.Respond(401, `{"fault":{"code":900901}}`),
+		DuplicateResponse:    operatortest.Respond(422, `{}`),
+		NotFoundResponse:     operatortest.Respond(400, `{"message":"m","data":{"inittxnstatus":"0069"}}`),
+		Lookup:               reports, Callback: reports, Secrets: []string{"very-private", "8642", "NGUEMA"},
+	}
+}
+
+func orangeSMSSuite(t *testing.T) operatortest.Suite {
+	return operatortest.Suite{
+		Platform: "orange-sms",
+		Account: map[string]any{
+			"client_id": "id", "client_secret": "cs-very-private", "callback_secret": pathKey,
+			"sender": map[string]any{"CI": "tel:+2250000"},
+		},
+		Renewed:              map[string]any{"client_secret": "renewed-very-private"},
+		Preparatory:          tokens("/oauth/v3/token"),
+		SuccessResponse:      always(201, readFile(t, "orangesms", "sms-response.json")),
+		RefusalResponse:      always(400, requestError("serviceException", "SVC0004")),
+		NotAppliedResponse:   always(403, requestError("policyException", "POL0001")),
+		TokenRefusedResponse: operatortest.Respond(401, `{"code":42,"message":"m"}`),
+		Secrets:              []string{"very-private"},
+	}
+}
+
+func flouciSuite(t *testing.T) operatortest.Suite {
+	return operatortest.Suite{
+		Platform: "flouci-checkout", Material: "AgCKuBm0S5uLPghBo571MQ 1",
+		Account:              map[string]any{"public_key": "app-1", "private_key": "key-very-private"},
+		Renewed:              map[string]any{"private_key": "renewed-very-private"},
+		SuccessResponse:      always(200, readFile(t, "flouci", "pay-response.json")),
+		NotAppliedResponse:   always(400, `{"result":{"status":400,"message":"Bad Request"}}`),
+		TokenRefusedResponse: operatortest.Respond(401, `{"result":{"status":401,"message":"m"}}`),
+		NotFoundResponse:     operatortest.Respond(404, `{"result":{"status":404,"message":"Payment not found"}}`),
+		Lookup: &operatortest.Reports{
+			Body: `{"success":true,"result":{"status":"STATUS","amount":AMOUNT,` +
+				`"developer_tracking_id":"` + order + `"}}`,
+			Amount: "1500000", OtherAmount: "1500", HasNoCurrency: true, // thousandths
+			Statuses: map[string]ledger.Status{
+				"PENDING": ledger.Pending, "SUCCESS": ledger.Successful, "FAILURE": ledger.Failed,
+				"EXPIRED": ledger.Expired, "PREAUTH_SUCCESS": "",
+			},
+		},
+		Secrets: []string{"very-private", "Bad Request"},
+	}
+}

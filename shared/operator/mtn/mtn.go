@@ -1,0 +1,104 @@
+// Package mtn is the driver for the Collections product of the MTN MoMo Open API. It requests a payment, which the
+// payer approves on the phone, and looks it up by the UUID under which it was requested.
+//
+// It keeps no state of a transaction. It sends a payment once, and a second time only if the API gateway in front of
+// MTN refused the token. Its invariant: an outcome is Succeeded, Refused or NotApplied only if MTN's documented
+// response, or the lack of a connection, proves it (docs/operators/mtn.md).
+package mtn
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
+)
+
+// DriverName is the driver's name in the rows of the operator table.
+const DriverName = "mtn"
+
+const paymentPath = "/collection/v1_0/requesttopay"
+
+// Driver implements the protocol. It is safe for concurrent use.
+type Driver struct{ upstream.Base }
+
+// New makes the driver. It neither fetches nor connects yet. This driver needs no clock.
+func New(a *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time) *Driver {
+	return &Driver{upstream.Base{
+		Accounts: a, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
+		Header: func(account credentials.Account) map[string]string {
+			return map[string]string{
+				"Ocp-Apim-Subscription-Key": account.Field(fieldSubscription),
+				"X-Target-Environment":      account.Field(fieldEnvironment),
+			}
+		},
+		Credentials: upstream.ClientCredentials{
+			Path: "/collection/token/", ID: fieldAPIUser, Secret: fieldAPIKey, HasNoForm: true,
+		},
+	}}
+}
+
+// The paths of an account's fields.
+const (
+	fieldAPIUser      = "api_user"
+	fieldAPIKey       = "api_key"
+	fieldSubscription = "subscription_key"
+	fieldEnvironment  = "target_environment"
+	fieldCurrency     = "currency"
+)
+
+// The target environments. The sandbox takes the numbers of all countries. mtncongo is not here: it is the Republic of
+// the Congo, so it would send payments of DR Congo to another country.
+const (
+	sandboxEnvironment    = "sandbox"
+	ivoryCoastEnvironment = "mtnivorycoast"
+	cameroonEnvironment   = "mtncameroon"
+)
+
+func accountFields() []operator.AccountField {
+	needed := []string{operator.AccountPay}
+	return []operator.AccountField{
+		{Path: "base_url", Identity: true, NeededBy: needed, Check: operator.CheckBaseURL},
+		{Path: fieldAPIUser, Identity: true, NeededBy: needed, Check: checkAPIUser},
+		{Path: fieldAPIKey, Secret: true, NeededBy: needed, Check: operator.CheckHeaderText},
+		{Path: fieldSubscription, Secret: true, NeededBy: needed, Check: operator.CheckHeaderText},
+		{Path: fieldEnvironment, Identity: true, NeededBy: needed, Check: checkEnvironment, CountryOf: countryOf},
+		{Path: fieldCurrency, Check: operator.CheckHeaderText},
+	}
+}
+
+// checkAPIUser accepts the characters of a UUID: a colon would end the user's name in the header.
+func checkAPIUser(text string) error {
+	if len(text) != 36 || strings.Trim(text, "0123456789abcdefABCDEF-") != "" {
+		return errors.New("is not a UUID")
+	}
+	return nil
+}
+
+func checkEnvironment(text string) error {
+	known := []string{sandboxEnvironment, ivoryCoastEnvironment, cameroonEnvironment}
+	if !slices.Contains(known, text) {
+		return errors.New("is not one of " + strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// countryOf returns the country (alpha-2) of an environment, "" for the sandbox.
+func countryOf(environment string) string {
+	return map[string]string{ivoryCoastEnvironment: "CI", cameroonEnvironment: "CM"}[environment]
+}
+
+// testCurrency returns the currency of the sandbox, "" for the merchant's. No other environment has one of its own.
+func testCurrency(account credentials.Account) string {
+	if account.Field(fieldEnvironment) != sandboxEnvironment {
+		return ""
+	}
+	return account.Field(fieldCurrency)
+}
+
+// isTokenRefused reports whether the API gateway in front of MTN refused the token: the application never saw the
+// request.
+func isTokenRefused(x upstream.Exchange) bool { return x.IsUnauthorized() && refusedInFront(x) }

@@ -1,0 +1,200 @@
+package mtn_test
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/operatortest"
+)
+
+// A payment whose token cannot be made is not sent.
+func TestTokenExchangeFails(t *testing.T) {
+	cases := []struct {
+		name string
+		step operatortest.Responder
+		kind fault.Kind
+	}{
+		{"refused", respond(401, `{"error":"invalid api-key-very-private"}`), fault.IntegrationRejected},
+		{"forbidden", respond(403, ""), fault.IntegrationRejected},
+		{"length required", respond(411, ""), fault.OperatorUnavailable},
+		{"firewall page", respond(200, html), fault.OperatorUnavailable},
+		{"no token", respond(200, `{"expires_in":3600}`), fault.OperatorUnavailable},
+		{"down", respond(500, code("INTERNAL_PROCESSING_ERROR")), fault.OperatorUnavailable},
+		{"cut", operatortest.CloseConnection(), fault.OperatorUnavailable},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			platformStub := operatortest.NewStubOperator(t, c.step)
+			driver := newDriver(goodAccount(platformStub.URL), time.Now)
+			result := driver.Pay(t.Context(), samplePay())
+			if result.Outcome != operator.NotApplied || result.Fault.Kind != c.kind {
+				t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
+			}
+			checkNoSecrets(t, result.Fault)
+			if found := driver.LookUpPayment(t.Context(), sampleLookup()); found.Responded() || found.Cause == nil {
+				t.Errorf("lookup %+v", found)
+			}
+			if len(businessRequests(platformStub)) != 0 {
+				t.Error("a payment was sent without a token")
+			}
+		})
+	}
+}
+
+// tokenStub serves numbered tokens with a life, and refuses the business calls of the tokens in refused.
+func tokenStub(t *testing.T, life string, refused ...string) (*operatortest.StubOperator, func() int) {
+	t.Helper()
+	var exchanges atomic.Int64
+	platformStub := operatortest.NewStubOperator(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/collection/token/" {
+			token := []string{"first-token-very-private", "second-token-very-private"}[min(exchanges.Add(1), 2)-1]
+			respond(200, `{"access_token":"`+token+`","expires_in":`+life+`}`)(w, r)
+			return
+		}
+		for _, token := range refused {
+			if r.Header.Get("Authorization") == "Bearer "+token {
+				respond(401, inFront401)(w, r)
+				return
+			}
+		}
+		respond(202, "")(w, r)
+	})
+	return platformStub, func() int { return int(exchanges.Load()) }
+}
+
+func TestTokenLife(t *testing.T) {
+	cases := []struct {
+		name      string
+		life      string
+		wait      time.Duration
+		exchanges int
+	}{
+		{"cached", "3600", 58 * time.Minute, 1},
+		{"text", `"3600"`, 58 * time.Minute, 1},
+		{"expired", "3600", time.Hour, 2},
+		{"within the margin", "3600", time.Hour - 10*time.Second, 2},
+		{"no life", "null", 0, 2},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			platformStub, exchanges := tokenStub(t, c.life)
+			now := time.Now()
+			driver := newDriver(goodAccount(platformStub.URL), func() time.Time { return now })
+			for range 2 {
+				if result := driver.Pay(t.Context(), samplePay()); result.Outcome != operator.Succeeded {
+					t.Fatalf("outcome %d, %v", result.Outcome, result.Fault)
+				}
+				now = now.Add(c.wait)
+			}
+			if exchanges() != c.exchanges {
+				t.Errorf("%d exchanges, want %d", exchanges(), c.exchanges)
+			}
+		})
+	}
+}
+
+// A token that ended early is renewed once, and the payment is sent again, because MTN did not see it.
+func TestTokenRenewedAfter401(t *testing.T) {
+	platformStub, exchanges := tokenStub(t, "3600", "first-token-very-private")
+	driver := newDriver(goodAccount(platformStub.URL), time.Now)
+	result := driver.Pay(t.Context(), samplePay())
+	requests := businessRequests(platformStub)
+	if result.Outcome != operator.Succeeded || exchanges() != 2 || len(requests) != 2 {
+		t.Fatalf("outcome %d, %d exchanges, %d payments: %v", result.Outcome, exchanges(), len(requests), result.Fault)
+	}
+	if requests[0].Header.Get("X-Reference-Id") != requests[1].Header.Get("X-Reference-Id") ||
+		requests[0].Body != requests[1].Body {
+		t.Error("the second payment differs from the first")
+	}
+	if result = driver.Pay(t.Context(), samplePay()); result.Outcome != operator.Succeeded || exchanges() != 2 {
+		t.Errorf("the new token was not kept: %d exchanges, %v", exchanges(), result.Fault)
+	}
+}
+
+func TestTokenRefusedTwice(t *testing.T) {
+	platformStub, exchanges := tokenStub(t, "3600", "first-token-very-private", "second-token-very-private")
+	result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay())
+	if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected || exchanges() != 2 ||
+		len(businessRequests(platformStub)) != 2 {
+		t.Errorf("outcome %d after %d exchanges: %v", result.Outcome, exchanges(), result.Fault)
+	}
+}
+
+// A 401 that proves nothing drops the token, but sends nothing again.
+func TestTokenDroppedAfterOther401(t *testing.T) {
+	platformStub := stub(t, respond(401, ""), respond(202, ""))
+	driver := newDriver(goodAccount(platformStub.URL), time.Now)
+	first, second := driver.Pay(t.Context(), samplePay()), driver.Pay(t.Context(), samplePay())
+	if first.Outcome != operator.Unknown || second.Outcome != operator.Succeeded || len(platformStub.Requests()) != 4 {
+		t.Errorf("outcomes %d and %d, %d requests", first.Outcome, second.Outcome, len(platformStub.Requests()))
+	}
+}
+
+// renewedSecret has a new subscription key after a refresh.
+type renewedSecret struct{ old, renewed []byte }
+
+func (s *renewedSecret) Get(context.Context) ([]byte, error) { return s.old, nil }
+
+func (s *renewedSecret) Refresh(context.Context) ([]byte, error) {
+	s.old = s.renewed
+	return s.old, nil
+}
+
+func (s *renewedSecret) FetchedAt() time.Time { return time.Time{} }
+
+// After a 401 the credentials are read again: a rotated key is used at once.
+func TestRotatedKey(t *testing.T) {
+	platformStub := operatortest.NewStubOperator(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/collection/token/":
+			respond(200, readFile(t, "token.json"))(w, r)
+		case r.Header.Get("Ocp-Apim-Subscription-Key") != "secondary-very-private":
+			respond(401, inFront401)(w, r)
+		default:
+			respond(202, "")(w, r)
+		}
+	})
+	renewed := goodAccount(platformStub.URL)
+	renewed["subscription_key"] = "secondary-very-private"
+	accounts := &renewedSecret{marshalAccount(goodAccount(platformStub.URL)), marshalAccount(renewed)}
+	driver := newDriverOf(accounts, time.Now)
+	if result := driver.Pay(t.Context(), samplePay()); result.Outcome != operator.Succeeded {
+		t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
+	}
+}
+
+// Parallel payments share one exchange.
+func TestParallelPaymentsShareAToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		exchanges := 0
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			response := &http.Response{StatusCode: 202, Body: http.NoBody, Header: http.Header{}}
+			if r.URL.Path == "/collection/token/" {
+				exchanges++
+				time.Sleep(time.Second) // virtual time
+				response.StatusCode, response.Body = 200, bodyOf(readFile(t, "token.json"))
+			}
+			return response, nil
+		})
+		driver := newDriverOver(transport)
+		for range 8 {
+			go func() {
+				if result := driver.Pay(t.Context(), samplePay()); result.Outcome != operator.Succeeded {
+					t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
+				}
+			}()
+		}
+		synctest.Wait()
+		time.Sleep(2 * time.Second) // virtual time
+		synctest.Wait()
+		if exchanges != 1 {
+			t.Errorf("%d exchanges", exchanges)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package operatortest
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+)
+
+// Signature describes the signatures of a platform's static callbacks.
+type Signature struct {
+	// Header is the name of the header. Sign makes its value for a body by a key.
+	Header string
+	Sign   func(key string, at time.Time, body string) string
+	// Fields are the fields of an account with these keys.
+	Fields func(keys []string) map[string]any
+}
+
+// lostResponse: the gateway never repeats a payment to a platform without a ResendWindow. A lookup finds it, if it has
+// all that it needs. The platform knows the key of a repeat, so there is at most one effect.
+func (s Suite) lostResponse(t *testing.T) {
+	row := rowOf(s.Platform)
+	if row.ResendWindow > 0 || s.Lookup == nil {
+		t.Skip("the gateway repeats the call, or the platform has no lookup")
+	}
+	for i, op := range s.operations("", false) {
+		stub := s.stub(t, CloseConnection())
+		material, result := s.attempt(t.Context(), t, stub, op)
+		if result.Outcome != operator.Unknown || len(stub.Requests()) != 1 {
+			t.Fatalf("%s: outcome %d after %d requests", op.Name, result.Outcome, len(stub.Requests()))
+		}
+		call := s.statusCall()
+		if call.Material = material; !row.Prepares {
+			call.Material = "" // the response would have had it
+		}
+		stub.SetResponses(s.lookupResponse(s.Lookup.successWord()))
+		found, canFind := s.lookUp(t, stub, call), row.Prepares || !row.LookupNeedsMaterial
+		if (found.Status == ledger.Successful) != canFind || !canFind && found.Status != "" {
+			t.Errorf("%s: the lookup found %q: %v", op.Name, found.Status, found.Cause)
+		}
+		if sent := businessCalls(stub); len(sent) != 1 {
+			t.Errorf("%s: the lookup made %d business calls", op.Name, len(sent)-1)
+		}
+		if s.DuplicateResponse == nil {
+			continue
+		}
+		stub.SetResponses(s.DuplicateResponse)
+		result = s.runCall(t, s.newDriver(t, stub), operations(s.Platform, "", material, true)[i])
+		sent := businessCalls(stub)
+		if result.Outcome != operator.Unknown || !result.DuplicateKey || len(sent) != 2 {
+			t.Fatalf("%s: repeat with outcome %d, %d business calls", op.Name, result.Outcome, len(sent))
+		}
+		const reference = "X-Reference-Id"
+		if sent[0].Body != sent[1].Body || sent[0].Header.Get(reference) != sent[1].Header.Get(reference) {
+			t.Errorf("%s: the repeat differs: it could have a second effect", op.Name)
+		}
+	}
+}
+
+// businessCalls are the requests like the first one: a lookup has another method or path.
+func businessCalls(stub *StubOperator) []Request {
+	all := stub.Requests()
+	return slices.DeleteFunc(slices.Clone(all), func(r Request) bool {
+		return r.Method != all[0].Method || r.Path != all[0].Path
+	})
+}
+
+// rotatedSignature: a callback is valid by each key of the account, and by no other.
+func (s Suite) rotatedSignature(t *testing.T) {
+	if s.Signature == nil {
+		t.Skip("the driver verifies no signatures")
+	}
+	const before, after, body = "key-very-private-1", "key-very-private-2", `{"type":"test"}`
+	for _, c := range []struct {
+		keys       []string
+		old, renew bool // whether a callback by each key is valid
+	}{
+		{[]string{before}, true, false}, {[]string{before, after}, true, true}, {[]string{after}, false, true},
+	} {
+		own := s
+		own.Account = maps.Clone(s.Account)
+		maps.Copy(own.Account, s.Signature.Fields(c.keys))
+		verifier, _ := own.newDriver(t, s.stub(t)).(operator.StaticCallbackVerifier)
+		for key, want := range map[string]bool{before: c.old, after: c.renew} {
+			secret, _ := s.Account["callback_secret"].(string)
+			header := s.Signature.Sign(key, startTime(), body)
+			got, err := verifier.VerifyStaticCallback(t.Context(), operator.StaticCallback{
+				Platform: s.Platform, AccountID: "a1", PathSecret: secret, Body: []byte(body),
+				Header: func(name string) string { return map[string]string{s.Signature.Header: header}[name] },
+			})
+			if got != want || err != nil {
+				t.Errorf("keys %q, signed by %s: %v, %v; want %v", c.keys, key, got, err, want)
+			}
+		}
+	}
+}

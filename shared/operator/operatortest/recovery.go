@@ -1,0 +1,188 @@
+package operatortest
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"mobilegateway/shared/operator"
+)
+
+// tokenRefused: a token or a key that is refused before the call is processed. The call is sent once more only with a
+// new token, or with renewed credentials.
+func (s Suite) tokenRefused(t *testing.T) {
+	if s.TokenRefusedResponse == nil {
+		t.Skip("no response of the platform proves that it did not process a call")
+	}
+	refused, hasTokens := s.TokenRefusedResponse, s.hasTokens()
+	for _, op := range s.operations("", false) {
+		for _, c := range []struct {
+			name    string
+			renewed map[string]any
+			steps   []Responder
+			want    operator.Outcome
+			sends   int
+		}{
+			{"in the middle", nil, []Responder{refused, s.SuccessResponse(op)}, operator.NotApplied, 1},
+			{"renewed secret", s.Renewed, []Responder{refused, s.SuccessResponse(op)}, operator.Succeeded, 2},
+			{"twice", s.Renewed, []Responder{refused}, operator.NotApplied, 2},
+			{"cut after the renewal", s.Renewed, []Responder{refused, CloseConnection()}, operator.Unknown, 2},
+		} {
+			t.Run(op.Name+"/"+c.name, func(t *testing.T) {
+				stub := s.stub(t, c.steps...)
+				if hasTokens && c.renewed == nil { // a new token replaces the refused one
+					c.want, c.sends = operator.Succeeded, 2
+				}
+				result := s.runCall(t, s.newDriverRenewing(t, stub, maps.Clone(c.renewed)), op)
+				if sent := len(stub.Requests()); result.Outcome != c.want || sent != c.sends {
+					t.Errorf("outcome %d, %d requests; want %d, %d", result.Outcome, sent, c.want, c.sends)
+				}
+			})
+		}
+	}
+}
+
+// hasTokens reports whether the platform exchanges tokens, as its account shows.
+func (s Suite) hasTokens() bool { return s.Preparatory != nil }
+
+// noToken: without a token nothing is sent.
+func (s Suite) noToken(t *testing.T) {
+	if !s.hasTokens() {
+		t.Skip("the platform exchanges no tokens")
+	}
+	for name, responder := range map[string]Responder{
+		"refused": Respond(http.StatusUnauthorized, `{"error":"invalid_client"}`), "cut": CloseConnection(),
+		"down": Respond(http.StatusServiceUnavailable, ""), "HTML": Respond(http.StatusOK, "<html>"),
+		"no token": Respond(http.StatusOK, "{}"),
+	} {
+		for _, op := range s.operations("", false) {
+			stub := s.stub(t, s.SuccessResponse(op))
+			stub.preparatory = func(r *http.Request) Responder {
+				if s.Preparatory(r) == nil {
+					return nil
+				}
+				return responder
+			}
+			if result := s.expectOutcome(t, stub, op, operator.NotApplied); len(stub.Requests()) != 0 {
+				t.Errorf("%s, %s: sent without a token: %v", op.Name, name, result.Fault)
+			}
+			if driver, ok := s.newDriver(t, stub).(operator.Preparer); ok {
+				_, result := driver.Prepare(t.Context(), s.pay(op, ""))
+				if result.Outcome != operator.NotApplied {
+					t.Errorf("%s, %s: preparation with outcome %d", op.Name, name, result.Outcome)
+				}
+			}
+		}
+	}
+}
+
+// pay is the sample payment of an operation's channel with a material.
+func (s Suite) pay(op Operation, material string) operator.PayCall {
+	call := SamplePay(s.Platform, "", op.Name)
+	call.Material = material
+	return call
+}
+
+// crashes: the process ends in each of its requests, and a new one retries as the gateway does. A crash before the
+// business request applied nothing. After one in it the same key is sent, or nothing.
+func (s Suite) crashes(t *testing.T) {
+	for i, op := range s.operations("", false) {
+		for crashAt := 1; crashAt <= 4; crashAt++ {
+			stub, requests, business := s.stub(t, s.SuccessResponse(op)), 0, false
+			ctx, cancel := context.WithCancel(t.Context())
+			stub.preparatory = func(r *http.Request) Responder {
+				respond := Responder(nil)
+				if s.Preparatory != nil {
+					respond = s.Preparatory(r)
+				}
+				if requests++; requests != crashAt {
+					return respond
+				}
+				business = respond == nil
+				cancel()
+				return CloseConnection()
+			}
+			material, result := s.attempt(ctx, t, stub, op)
+			cancel()
+			if requests < crashAt {
+				break // the call has no more requests
+			}
+			want := operator.NotApplied
+			if business {
+				want = operator.Unknown
+			}
+			if result.Outcome != want {
+				t.Errorf("%s: crash in request %d: outcome %d, want %d", op.Name, crashAt, result.Outcome, want)
+			}
+			s.retry(t, stub, operations(s.Platform, "", material, business)[i], op, business)
+		}
+	}
+}
+
+// attempt prepares a call and makes it, and returns the material that the entry has then.
+func (s Suite) attempt(
+	ctx context.Context, t *testing.T, stub *StubOperator, op Operation,
+) (material string, result operator.Result) {
+	driver := s.newDriver(t, stub)
+	if preparer, ok := driver.(operator.Preparer); ok {
+		material, result = preparer.Prepare(ctx, s.pay(op, ""))
+		if result.Outcome != operator.Succeeded {
+			return "", result
+		}
+		return material, driver.Pay(ctx, s.pay(op, material)).Result
+	}
+	return s.Material, op.Call(ctx, driver).Result
+}
+
+// retry makes a call again in a new process. After an attempt that may have been applied, it needs a platform that
+// declares repeats, or one that refuses a known key.
+func (s Suite) retry(t *testing.T, stub *StubOperator, op, first Operation, mayRepeat bool) {
+	if mayRepeat && rowOf(s.Platform).ResendWindow == 0 && op.Name != "sms" {
+		return // lostResponse: the gateway looks it up instead
+	}
+	stub.preparatory = s.Preparatory
+	stub.ClearRequests()
+	stub.SetResponses(s.SuccessResponse(op))
+	result := operator.Result{}
+	if mayRepeat {
+		result = s.runCall(t, s.newDriver(t, stub), op)
+	} else {
+		_, result = s.attempt(t.Context(), t, stub, first)
+	}
+	sent := stub.Requests()
+	for _, request := range sent {
+		all := request.Body + request.Path + request.Header.Get("X-Reference-Id")
+		if rowOf(s.Platform).ResendWindow > 0 && !strings.Contains(all, op.UpstreamKey) {
+			t.Errorf("%s: a retry under another key", op.Name)
+		}
+	}
+	if !mayRepeat && (result.Outcome != operator.Succeeded || len(sent) != 1) {
+		t.Errorf("%s: retry with outcome %d after %d requests: %v", op.Name, result.Outcome, len(sent), result.Fault)
+	}
+	if mayRepeat && result.Outcome != operator.Succeeded && result.Outcome != operator.Unknown {
+		t.Errorf("%s: a retry of an unknown call with outcome %d", op.Name, result.Outcome)
+	}
+}
+
+// duplicate: after a lost response the platform knows the key. The outcome stays unknown, and a lookup follows at once.
+func (s Suite) duplicate(t *testing.T) {
+	if s.DuplicateResponse == nil {
+		t.Skip("the platform reports no duplicate")
+	}
+	for _, op := range s.operations("", true) {
+		stub := s.stub(t, s.DuplicateResponse)
+		result := s.runCall(t, s.newDriver(t, stub), op)
+		if result.Outcome != operator.Unknown || !result.DuplicateKey {
+			t.Errorf("%s: outcome %d, duplicate %v", op.Name, result.Outcome, result.DuplicateKey)
+		}
+		if s.Lookup == nil {
+			continue
+		}
+		stub.SetResponses(s.lookupResponse(s.Lookup.successWord()))
+		if found := s.lookUp(t, stub, s.statusCall()); found.Status == "" {
+			t.Errorf("%s: the lookup at once has no status: %v", op.Name, found.Cause)
+		}
+	}
+}

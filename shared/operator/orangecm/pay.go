@@ -1,0 +1,115 @@
+package orangecm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
+	"mobilegateway/shared/strictjson"
+)
+
+// payRequest is the body of mp/pay. ChannelMSISDN and PIN are of the account, everything else of the call.
+type payRequest struct {
+	SubscriberMSISDN string `json:"subscriberMsisdn"`
+	ChannelMSISDN    string `json:"channelUserMsisdn"`
+	Amount           string `json:"amount"`
+	Description      string `json:"description"`
+	OrderID          string `json:"orderId"`
+	PIN              string `json:"pin"`
+	PayToken         string `json:"payToken"`
+	NotifURL         string `json:"notifUrl"`
+}
+
+// newPayRequest makes the request without the account's fields. The platform takes the number without the calling code,
+// and no currency.
+func newPayRequest(call operator.PayCall) (payRequest, *fault.Fault) {
+	country, _ := market.ByAlpha2(call.Country)
+	digits, amount, invalid := upstream.Payer(call)
+	return payRequest{
+		SubscriberMSISDN: strings.TrimPrefix(digits, country.CallingCode),
+		Amount:           amount,
+		Description:      call.Reference,
+		OrderID:          call.UpstreamKey,
+		PayToken:         call.Material,
+		NotifURL:         call.NotifyURL,
+	}, invalid
+}
+
+// Pay sends a payment under the payToken that Prepare returned. Succeeded means that Orange requests the payer's
+// approval.
+func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
+	response := d.SendTransaction(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
+		request := newRequest(account, http.MethodPost, "pay")
+		body, invalid := newPayRequest(call)
+		if invalid == nil && !isPayToken(call.Material) {
+			invalid = &fault.Fault{Kind: fault.OperatorUnavailable, Cause: errNoPayToken}
+		}
+		body.ChannelMSISDN, body.PIN = account.Field("channel_msisdn"), account.Field("pin")
+		request.Body = strictjson.Marshal(body)
+		return request, invalid
+	}, isTokenRefused, func(x upstream.Exchange) operator.PayResponse {
+		return operator.PayResponse{Result: classifyPayment(x, call.Material)}
+	})
+	response.Material = call.Material
+	return response
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.Check(ctx, call.Call, func(credentials.Account) (upstream.Request, *fault.Fault) {
+		_, invalid := newPayRequest(call)
+		return upstream.Request{}, invalid
+	})
+}
+
+// isTokenRefused reports whether the API gateway in front of the platform refused the access token.
+func isTokenRefused(x upstream.Exchange) bool {
+	return x.IsUnauthorized() && upstream.WSO2Refusal(x) != ""
+}
+
+var errNoPayToken = errors.New("the payment has no payToken")
+
+// codeAccepted is the inittxnstatus of an accepted payment, and the confirmtxnstatus of a successful one.
+const codeAccepted = "200"
+
+// payerRefusals are the inittxnstatus codes of a refusal by the payer's wallet, with the reason.
+var payerRefusals = map[string]ledger.FailureReason{"60019": ledger.NotEnoughFunds, "0066111": ledger.WalletUnknown}
+
+// classifyPayment maps a response to mp/pay. A refusal comes with 400, or with 200. A used payToken is 422.
+func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
+	cause := fmt.Errorf("mp/pay responded %d", x.Status)
+	if code := upstream.WSO2Refusal(x); code != "" {
+		return upstream.NotAppliedByWSO2(code, fmt.Errorf("%w with the API gateway's code %s", cause, code))
+	}
+	if x.Status == http.StatusUnprocessableEntity || x.Status == http.StatusConflict {
+		return upstream.Duplicate(cause)
+	}
+	doc, isDocument := x.Document()
+	if !isDocument {
+		return upstream.Unknown(cause)
+	}
+	p, reason := readPayment(doc, "data."), ledger.FailureReason("")
+	if x.Status == http.StatusOK || x.Status == http.StatusBadRequest {
+		reason = payerRefusals[p.initCode]
+	}
+	isOurs := p.payToken == payToken
+	isPending := p.status == ledger.Pending || p.status == ledger.Successful
+	isFailed := p.word == "" || p.status == ledger.Failed
+	switch {
+	case x.IsSuccess() && isOurs && isPending && p.initCode == codeAccepted:
+		return operator.Result{Outcome: operator.Succeeded, OperatorReference: p.transactionID}
+	case reason != "" && isFailed && p.transactionID == "" && (isOurs || p.payToken == ""):
+		return upstream.Refused(reason, x.Status, fmt.Errorf("%w with %s", cause, p.initCode))
+	case len(p.initCode) <= 7 && strings.Trim(p.initCode, "0123456789") == "": // no number of a person
+		return upstream.Unknown(fmt.Errorf("%w with inittxnstatus %q", cause, p.initCode))
+	}
+	return upstream.Unknown(cause)
+}

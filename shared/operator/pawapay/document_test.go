@@ -1,0 +1,48 @@
+package pawapay_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/operatortest"
+)
+
+// wire writes a request as the files of the documents' examples have it, with the headers of pawaPay's API.
+func wire(r operatortest.Request) string {
+	text := r.Method + " " + r.Path + "\n"
+	for _, name := range []string{"Authorization", "Signature", "Content-Digest", "Content-Type"} {
+		if value := r.Header.Get(name); value != "" {
+			text += name + ": " + value + "\n"
+		}
+	}
+	return strings.TrimSpace(text + "\n" + r.Body)
+}
+
+// The requests have every field of pawaPay's example, in its form. The values differ where they must: the example is
+// for a wallet of Zambia, has another clientReferenceId than order number, and a second entry of metadata.
+func TestDocumentedExamples(t *testing.T) {
+	const response = `{"depositId":"` + depositID + `","status":"ACCEPTED","created":"2020-10-19T11:17:01Z"}`
+	stub := operatortest.NewStubOperator(t,
+		operatortest.Respond(200, response), operatortest.Respond(200, `{"status":"NOT_FOUND"}`))
+	driver := newDriver(stub.URL)
+	call := samplePay()
+	call.Operator, call.Country, call.MSISDN, call.OTP = "orange", "BF", "07345678", "123456"
+	call.Amount, call.OrderID, call.Reference = "15", "ORD-123456789", "Note of 4 to 22 chars"
+	if result := driver.Pay(t.Context(), call); result.Outcome != operator.Succeeded {
+		t.Fatalf("outcome %d: %v", result.Outcome, result.Fault)
+	}
+	driver.LookUpPayment(t.Context(), operator.StatusCall{Call: call.Call})
+	names := []string{"deposit.http", "lookup.http"}
+	if sent := len(stub.Requests()); sent != len(names) {
+		t.Fatalf("%d requests, want %d", sent, len(names))
+	}
+	for i, r := range stub.Requests() {
+		want := strings.TrimSpace(readFile(t, "document/"+names[i]))
+		if diff := cmp.Diff(want, wire(r)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", names[i], diff)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package pawapay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
+	"mobilegateway/shared/strictjson"
+)
+
+// The limits of customerMessage, in characters.
+const (
+	minMessage = 4
+	maxMessage = 22
+)
+
+// depositRequest is the body of a deposit. A callback returns the metadata, and no clientReferenceId.
+type depositRequest struct {
+	DepositID            string              `json:"depositId"`
+	Payer                payer               `json:"payer"`
+	Amount               string              `json:"amount"`
+	Currency             string              `json:"currency"`
+	PreAuthorisationCode string              `json:"preAuthorisationCode,omitempty"`
+	ClientReferenceID    string              `json:"clientReferenceId"`
+	CustomerMessage      string              `json:"customerMessage,omitempty"`
+	Metadata             []map[string]string `json:"metadata"`
+}
+
+type payer struct {
+	Type           string         `json:"type"`
+	AccountDetails accountDetails `json:"accountDetails"`
+}
+
+type accountDetails struct {
+	PhoneNumber string `json:"phoneNumber"`
+	Provider    string `json:"provider"`
+}
+
+// Pay implements operator.Driver. Succeeded means that pawaPay took the deposit for processing.
+func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
+	read := func(x upstream.Exchange) operator.PayResponse {
+		return operator.PayResponse{Result: classifyDeposit(x, call.UpstreamKey)}
+	}
+	return d.SendTransaction(ctx, call.Call, depositOf(call), isTokenRefused, read)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.Check(ctx, call.Call, depositOf(call))
+}
+
+func depositOf(call operator.PayCall) upstream.Build {
+	return func(credentials.Account) (upstream.Request, *fault.Fault) {
+		deposit, invalid := buildDeposit(call)
+		return upstream.Request{Method: http.MethodPost, URL: depositPath, Body: strictjson.Marshal(deposit)}, invalid
+	}
+}
+
+// buildDeposit makes the deposit. pawaPay takes no amount with a zero as its last decimal.
+func buildDeposit(call operator.PayCall) (depositRequest, *fault.Fault) {
+	code, needsOTP := provider(call.Operator, call.Country)
+	if code == "" {
+		err := errors.New("pawaPay does not reach the operator in this country")
+		return depositRequest{}, upstream.NotApplied(fault.IntegrationRejected, err).Fault
+	}
+	number, amount, invalid := upstream.Payer(call)
+	if invalid != nil {
+		return depositRequest{}, invalid
+	}
+	if strings.Contains(amount, ".") {
+		amount = strings.TrimSuffix(strings.TrimRight(amount, "0"), ".")
+	}
+	deposit := depositRequest{
+		DepositID: call.UpstreamKey, Amount: amount, Currency: call.Currency, ClientReferenceID: call.OrderID,
+		Payer:           payer{"MMO", accountDetails{number, code}},
+		CustomerMessage: customerMessage(call.Reference),
+		Metadata:        []map[string]string{{"orderId": call.OrderID}},
+	}
+	if needsOTP {
+		deposit.PreAuthorisationCode = call.OTP
+		if call.OTP == "" {
+			return depositRequest{}, fault.BrokenRule("otp_code", "is required by the wallet")
+		}
+	}
+	return deposit, nil
+}
+
+// customerMessage makes the text on the payer's receipt: letters, digits and spaces of ASCII. "" lets pawaPay use the
+// account's name.
+func customerMessage(text string) string {
+	kept := strings.Map(func(r rune) rune {
+		if r == ' ' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, text)
+	kept = strings.TrimSpace(kept[:min(len(kept), maxMessage)])
+	if len(kept) < minMessage {
+		return ""
+	}
+	return kept
+}
+
+// classifyDeposit maps the response to a deposit. The status in a 200 decides, if it is that of our deposit.
+func classifyDeposit(x upstream.Exchange, depositID string) operator.Result {
+	code := failureCode(x)
+	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
+	response, isDocument := x.Document()
+	if !isDocument {
+		return upstream.Unknown(cause)
+	}
+	id, status := upstream.Text(response, "depositId"), upstream.Text(response, "status")
+	isRejected := code != "" && (status == "REJECTED" || status == "") && (id == depositID || id == "")
+	switch {
+	case x.Status == http.StatusOK && id == depositID && status == "ACCEPTED":
+		return operator.Result{Outcome: operator.Succeeded}
+	case x.Status == http.StatusOK && id == depositID && status == "DUPLICATE_IGNORED":
+		return upstream.Duplicate(cause)
+	case x.Status == http.StatusOK && id == depositID && isRejected, x.Status == http.StatusBadRequest && isRejected,
+		isUnauthorized(x) && isRejected:
+		return classifyRejection(x.Status, code, cause)
+	}
+	return upstream.Unknown(cause)
+}
+
+// classifyRejection maps the code of a deposit that pawaPay rejected before it processed it. Only UNKNOWN_ERROR, an
+// error of pawaPay itself, proves nothing.
+func classifyRejection(status int, code string, cause error) operator.Result {
+	if reason, isRefusal := refusalReasons[code]; isRefusal {
+		return upstream.Refused(reason, status, cause)
+	}
+	if part := invalidParts[code]; part != "" {
+		return upstream.NotSent(fault.BrokenRule(part, code))
+	}
+	switch code {
+	case "UNKNOWN_ERROR":
+		return upstream.Unknown(cause)
+	case "PROVIDER_TEMPORARILY_UNAVAILABLE":
+		return upstream.NotApplied(fault.OperatorUnavailable, cause)
+	}
+	return upstream.NotApplied(fault.IntegrationRejected, cause)
+}
+
+// refusalReasons are the codes of a failed deposit that concern the payer. invalidParts are those that concern a part
+// of the merchant's request.
+var (
+	refusalReasons = map[string]ledger.FailureReason{
+		"PAYMENT_NOT_APPROVED": ledger.RefusedByPayer,
+		"INSUFFICIENT_BALANCE": ledger.NotEnoughFunds,
+		"PAYER_LIMIT_REACHED":  ledger.LimitReached,
+		"PAYER_NOT_FOUND":      ledger.WalletUnknown,
+	}
+	invalidParts = map[string]string{
+		"AMOUNT_OUT_OF_BOUNDS": "amount", "INVALID_AMOUNT": "amount",
+		"INVALID_PHONE_NUMBER": "user_msisdn", "INVALID_CURRENCY": "currency",
+	}
+)

@@ -1,0 +1,219 @@
+package operator
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// OTPRule is a platform's rule for otp_code on the tpe and ussd channels.
+type OTPRule int
+
+// The rules. On the web channel otp_code is unused everywhere.
+const (
+	OTPOptional OTPRule = iota
+	OTPRequired
+	OTPUnused
+)
+
+// KeyForm is the form of a payment's upstream key. The reservation makes the key and pins it.
+type KeyForm int
+
+// The forms.
+const (
+	KeyOrderID KeyForm = iota // the merchant's order_id
+	KeyUUID                   // a random UUID, version 4
+	KeyShort                  // at most 20 characters: the order_id, or a hash of a longer one
+)
+
+// NotFoundMeaning is what it proves that a platform does not know a payment.
+type NotFoundMeaning int
+
+// The meanings.
+const (
+	NotFoundProvesNothing NotFoundMeaning = iota
+	NotFoundNeverSent                     // no call reached the platform, if it is still so after NotFoundAfter
+)
+
+// Reach is an operator that a platform reaches, and the countries (alpha-2) where it does.
+type Reach struct {
+	Operator  string
+	Countries []string
+}
+
+// Capabilities declare what a platform can do. A platform is one system of an operator or an aggregator, with its own
+// protocol and credentials. Each has one row.
+type Capabilities struct {
+	// Platform is the name in the credentials and in routes, lower case.
+	Platform string
+	// DriverName is the name of its driver.
+	DriverName string
+	// Reach lists the operators of mno-name that it reaches, and where.
+	Reach []Reach
+	// Operations are those of AccountCharge, AccountPay and AccountSMS that it offers. Channels are its payment
+	// channels.
+	Operations []string
+	Channels   []string
+	// ResendWindow is how long after the first send the platform treats a second send under the same key as the first
+	// one; 0 means never. The gateway stops 10 minutes before it ends (decision "repeat-window").
+	ResendWindow time.Duration
+	// HasStatusLookup is true if the driver implements StatusLookup for it.
+	HasStatusLookup bool
+	// LookupNeedsMaterial is true if only what the response to the payment brought finds the payment.
+	LookupNeedsMaterial bool
+	// NotFound is what a lookup proves that does not find the payment. It counts from NotFoundAfter after the last
+	// send.
+	NotFound      NotFoundMeaning
+	NotFoundAfter time.Duration
+	// ExpiresPending is true if the gateway ends a payment that is still not final at the end of its lifetime. Other
+	// platforms end each payment themselves, so that such a payment is in doubt and needs a person (decision
+	// "pay-poll").
+	ExpiresPending bool
+	// InertAfter is how long a payment's page lives after the last send. Without a stored page no payer can pay later.
+	// 0 means that this is not certain (decision "inert-payments").
+	InertAfter time.Duration
+	// Prepares is true if the driver is a Preparer: without Material nothing was ever sent (decision "prepare").
+	Prepares bool
+	// KeyForm is the form of a payment's upstream key.
+	KeyForm KeyForm
+	// MinAmount and MaxAmount bound a payment in minor units; 0 for no bound.
+	MinAmount, MaxAmount int64
+	// OTPRule is the rule for otp_code on tpe and ussd.
+	OTPRule OTPRule
+	// SendsUserSMS is true if the platform itself sends the payer's SMS after a payment.
+	SendsUserSMS bool
+	// UserSMSTemplates are the texts of that SMS if the gateway sends it.
+	UserSMSTemplates UserSMSTemplates
+	// MaxCallbackURL is the longest callback address that it takes, in characters; 0 for no bound. StaticCallbacks is
+	// true if it knows one address for each account instead of one for each request.
+	MaxCallbackURL  int
+	StaticCallbacks bool
+	// SMSPerSecond is how many messages an account may send in a second; 0 for no bound.
+	SMSPerSecond int
+}
+
+// Reaches reports whether the platform reaches an operator in a country (alpha-2), compared without case.
+func (c Capabilities) Reaches(operatorName, country string) bool {
+	return slices.ContainsFunc(c.Reach, func(r Reach) bool {
+		return strings.EqualFold(r.Operator, operatorName) && slices.ContainsFunc(r.Countries, func(code string) bool {
+			return strings.EqualFold(code, country)
+		})
+	})
+}
+
+// Countries lists the countries (alpha-2) of the platform, each once.
+func (c Capabilities) Countries() []string {
+	var countries []string
+	for _, r := range c.Reach {
+		for _, country := range r.Countries {
+			if !slices.Contains(countries, country) {
+				countries = append(countries, country)
+			}
+		}
+	}
+	return countries
+}
+
+// Offers reports whether the platform offers a service: its operator, country, operation and channel.
+func (c Capabilities) Offers(s Service) bool {
+	return c.WhyNotOffered(s) == ""
+}
+
+// WhyNotOffered returns why the platform does not offer a service, "" if it does.
+func (c Capabilities) WhyNotOffered(s Service) string {
+	switch {
+	case !slices.Contains(c.Operations, s.Operation):
+		return c.Platform + " has no " + s.Operation + "; it has " + strings.Join(c.Operations, ", ")
+	case !c.Reaches(s.Operator, s.Country):
+		return c.Platform + " does not reach " + s.Operator + " in " + s.Country + "; it reaches " + c.reachText()
+	case s.Operation == AccountPay && s.Channel != "" && !slices.Contains(c.Channels, s.Channel):
+		return c.Platform + " has no channel " + s.Channel + "; it has " + strings.Join(c.Channels, ", ")
+	}
+	return ""
+}
+
+// reachText lists the operators and their countries: "mtn in CI and CM".
+func (c Capabilities) reachText() string {
+	var texts []string
+	for _, r := range c.Reach {
+		texts = append(texts, r.Operator+" in "+strings.Join(r.Countries, ", "))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// resendMargin is how long before the end of the platform's resend window the last retry is sent: the request itself
+// takes time, and clocks differ (decision "repeat-window").
+const resendMargin = 10 * time.Minute
+
+// SafeResendWindow is how long after its first send a transaction may be sent again: ResendWindow without the margin.
+func (c Capabilities) SafeResendWindow() time.Duration { return max(0, c.ResendWindow-resendMargin) }
+
+// FindCapabilities returns a platform's row by its name, compared without case.
+func FindCapabilities(platform string) (Capabilities, bool) {
+	for _, row := range capabilityTable {
+		if strings.EqualFold(row.Platform, platform) {
+			return row, true
+		}
+	}
+	return Capabilities{}, false
+}
+
+// CapabilitiesOf returns the row of the platform that an entry is pinned to; the zero value for an unknown one.
+func CapabilitiesOf(e *ledger.Entry) Capabilities {
+	row, _ := FindCapabilities(PinOf(e).Platform)
+	return row
+}
+
+// Channels lists the payment channels of the specification: web, tpe and ussd.
+func Channels() []string { return slices.Clone(allChannels) }
+
+// Platforms lists the platforms in the table's order.
+func Platforms() []string {
+	var names []string
+	for _, row := range capabilityTable {
+		names = append(names, row.Platform)
+	}
+	return names
+}
+
+// Names lists the operators in the table's order, as the valid values of mno-name.
+func Names() []string {
+	var names []string
+	for _, row := range capabilityTable {
+		for _, r := range row.Reach {
+			if !slices.Contains(names, r.Operator) {
+				names = append(names, r.Operator)
+			}
+		}
+	}
+	return names
+}
+
+// NamesWithPlatform lists the operators that have a platform of their own name: those that need no route.
+func NamesWithPlatform() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool {
+		_, found := FindCapabilities(name)
+		return !found
+	})
+}
+
+// Pin is the platform and the account that a transaction uses for its whole life.
+type Pin struct {
+	Platform string
+	Account  string // the account's id; "" for the platform's current one
+}
+
+// PinOf returns the pin of an entry. Entry.Account is "platform/id" after a route, and the id of an account of the
+// platform with the operator's own name without one.
+func PinOf(e *ledger.Entry) Pin { return ParsePin(e.Account, e.Operator) }
+
+// ParsePin is PinOf for the account of an operator's entry, or for Route.To.
+func ParsePin(text, operatorName string) Pin {
+	platform, id, routed := strings.Cut(text, "/")
+	if _, known := FindCapabilities(platform); routed && known {
+		return Pin{platform, id}
+	}
+	return Pin{operatorName, text}
+}

@@ -1,0 +1,219 @@
+package upstream
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+)
+
+// Base implements operator.Driver for a platform that has accounts and no operation. A driver embeds it, and adds what
+// its platform offers. It is safe for concurrent use.
+type Base struct {
+	Accounts *credentials.Reader
+	Client   *Client
+	// Fields are the fields of an account. Operation is the only operation of the driver: an account is usable if all
+	// fields that it needs are.
+	Fields    []operator.AccountField
+	Operation string
+	// Header returns headers of each request of an account, also of a token exchange; nil for none.
+	Header func(credentials.Account) map[string]string
+	// Tokens are access tokens that Credentials are exchanged for. Without them the token is the field access_token.
+	Tokens      *Tokens
+	Credentials ClientCredentials
+}
+
+// Build makes the request of an account. Its URL is the path below the account's address. A fault means that the
+// account or the merchant's values cannot make it.
+type Build func(account credentials.Account) (Request, *fault.Fault)
+
+// AccountFields implements operator.AccountDescriber.
+func (b *Base) AccountFields() []operator.AccountField { return b.Fields }
+
+// FindAccount implements operator.Driver.
+func (b *Base) FindAccount(ctx context.Context, platform, id string) (string, error) {
+	account, unusable := b.findAccount(ctx, platform, id, "")
+	if unusable != nil {
+		return "", unusable
+	}
+	return account.ID, nil
+}
+
+// Charge implements operator.Driver: the platform has no charges.
+func (b *Base) Charge(context.Context, operator.ChargeCall) operator.Result { return notOffered() }
+
+// Pay implements operator.Driver: the platform has no payments.
+func (b *Base) Pay(context.Context, operator.PayCall) operator.PayResponse {
+	return operator.PayResponse{Result: notOffered()}
+}
+
+// SendSMS implements operator.Driver: the platform has no messages.
+func (b *Base) SendSMS(context.Context, operator.SMSCall) operator.Result { return notOffered() }
+
+func notOffered() operator.Result {
+	return NotApplied(fault.IntegrationRejected, errors.New("the platform does not offer the operation"))
+}
+
+// findAccount returns an account that is usable in a country, "" for any. The fault is IntegrationRejected, and names
+// the fields that cannot be used.
+func (b *Base) findAccount(ctx context.Context, platform, id, country string) (credentials.Account, *fault.Fault) {
+	found, err := b.Accounts.Find(ctx, platform, id)
+	if err == nil {
+		err = b.checkAccount(found, country)
+	}
+	if err != nil {
+		b.Accounts.RecordUse(platform, 0, false)
+		return credentials.Account{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
+	}
+	return found, nil
+}
+
+func (b *Base) checkAccount(account credentials.Account, country string) error {
+	unusable := operator.UnusableFields(b.Fields, b.Operation, country, account.Field)
+	if unusable == nil {
+		return nil
+	}
+	return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
+}
+
+// Send makes the request of a call's account, and sends it with a token. If the platform certainly did not process it,
+// because it refused the credentials, they are read again; with new ones, or a new token, it is sent once more. A fault
+// means that nothing was processed: the account, its token or the request cannot be made.
+func (b *Base) Send(
+	ctx context.Context, call operator.Call, build Build, isUnprocessed func(Exchange) bool,
+) (Exchange, *fault.Fault) {
+	ctx, cancel := WithDefaultTimeout(ctx)
+	defer cancel()
+	country := call.Country
+	if call.IsAccountCheck() {
+		country = "" // the check of an account names any country of its platform
+	}
+	account, unsent := b.findAccount(ctx, call.Platform, call.AccountID, country)
+	if unsent != nil {
+		return Exchange{}, unsent
+	}
+	request, unsent := build(account)
+	if unsent != nil {
+		return Exchange{}, unsent
+	}
+	x, unsent := b.sendOnce(ctx, account, request)
+	if unsent == nil && x.Err == nil && isUnprocessed(x) {
+		renewed, isNew := b.Accounts.RefreshAfterRefusal(ctx, account)
+		if isNew = isNew && b.checkAccount(renewed, country) == nil; isNew {
+			account = renewed
+		}
+		if again, invalid := build(account); invalid == nil && (isNew || b.Tokens != nil) {
+			x, unsent = b.sendOnce(ctx, account, again)
+		}
+	}
+	b.Accounts.RecordUse(call.Platform, account.Version, unsent == nil && x.IsSuccess())
+	return x, unsent
+}
+
+// Check makes the request of a call's account and does not send it. It returns the fault of the account or the request.
+func (b *Base) Check(ctx context.Context, call operator.Call, build Build) *fault.Fault {
+	account, invalid := b.findAccount(ctx, call.Platform, call.AccountID, call.Country)
+	if invalid == nil {
+		_, invalid = build(account)
+	}
+	return invalid
+}
+
+// sendOnce makes one exchange. A token that the platform has refused is dropped.
+func (b *Base) sendOnce(ctx context.Context, account credentials.Account, r Request) (Exchange, *fault.Fault) {
+	token, key := account.Field("access_token"), fmt.Sprintf("%s/%s/%d", account.Platform, account.ID, account.Version)
+	if b.Tokens != nil {
+		var unsent *fault.Fault
+		if token, unsent = b.token(ctx, key, account); unsent != nil {
+			return Exchange{}, unsent
+		}
+	}
+	r.URL, r.Header = account.BaseURL()+r.URL, b.header(account, "Bearer "+token, r.Header)
+	x := b.Client.Send(ctx, r)
+	if b.Tokens != nil && x.IsUnauthorized() {
+		b.Tokens.Drop(key, token)
+	}
+	return x, nil
+}
+
+// header joins the headers of a request; more ones replace those of the account.
+func (b *Base) header(account credentials.Account, authorization string, more map[string]string) map[string]string {
+	header := map[string]string{"Authorization": authorization}
+	if b.Header != nil {
+		maps.Copy(header, b.Header(account))
+	}
+	maps.Copy(header, more)
+	return header
+}
+
+// SendTransaction sends a payment or a message with the rules of Send. read gets a complete response.
+func (b *Base) SendTransaction(
+	ctx context.Context, call operator.Call, build Build, isUnprocessed func(Exchange) bool,
+	read func(Exchange) operator.PayResponse,
+) operator.PayResponse {
+	x, unsent := b.Send(ctx, call, build, isUnprocessed)
+	if unsent != nil {
+		return operator.PayResponse{Result: NotSent(unsent)}
+	}
+	response := operator.PayResponse{}
+	if result, isWithout := x.WithoutResponse(); isWithout {
+		response.Result = result
+	} else {
+		response = read(x)
+	}
+	response.HTTPStatus = x.Status
+	return response
+}
+
+// minCallbackSecret is the shortest secret of a static callback's address in characters.
+const minCallbackSecret = 32
+
+// fieldCallbackSecret is the path of the secret.
+const fieldCallbackSecret = "callback_secret"
+
+// CallbackSecretField is the account field with the last segment of a static callback's address.
+func CallbackSecretField(operation string) operator.AccountField {
+	return operator.AccountField{
+		Path: fieldCallbackSecret, Secret: true, NeededBy: []string{operation}, Check: checkCallbackSecret,
+	}
+}
+
+// checkCallbackSecret refuses a secret that can be guessed, or that an address cannot carry.
+func checkCallbackSecret(text string) error {
+	if len(text) < minCallbackSecret || !IsIdentifier(text) {
+		return errors.New("has fewer than 32 characters, or others than letters, digits, _ and -")
+	}
+	return nil
+}
+
+// VerifyCallback verifies a static callback by the account's secret in its path, and by isSigned unless it is nil. If
+// that fails, it reads the account once more, because a secret may have been renewed. Its result is that of
+// operator.StaticCallbackVerifier.
+func (b *Base) VerifyCallback(
+	ctx context.Context, callback operator.StaticCallback, isSigned func(credentials.Account) bool,
+) (bool, error) {
+	if _, err := b.Accounts.Routes(ctx); err != nil {
+		return false, err // the secret cannot be read
+	}
+	account, err := b.Accounts.Find(ctx, callback.Platform, callback.AccountID)
+	if err != nil {
+		return false, nil // there is no such account
+	}
+	isAuthentic := func(account credentials.Account) bool {
+		want := account.Field(fieldCallbackSecret)
+		return checkCallbackSecret(want) == nil &&
+			subtle.ConstantTimeCompare([]byte(want), []byte(callback.PathSecret)) == 1 &&
+			(isSigned == nil || isSigned(account))
+	}
+	if isAuthentic(account) {
+		return true, nil
+	}
+	renewed, changed := b.Accounts.RefreshAfterRefusal(ctx, account)
+	return changed && isAuthentic(renewed), nil
+}

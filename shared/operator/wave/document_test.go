@@ -1,0 +1,57 @@
+package wave_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/operatortest"
+)
+
+// wire writes a request as the files of the documents' examples have it, with the headers of Wave's API.
+func wire(r operatortest.Request) string {
+	text := r.Method + " " + r.Path + "\n"
+	for _, name := range []string{"Authorization", "Wave-Signature", "Idempotency-Key", "Content-Type"} {
+		if value := r.Header.Get(name); value != "" {
+			text += name + ": " + value + "\n"
+		}
+	}
+	return strings.TrimSpace(text + "\n" + r.Body)
+}
+
+// The requests with the values of Wave's examples equal them, and the examples' responses are read. The examples leave
+// out the addresses.
+func TestDocumentedExamples(t *testing.T) {
+	session := readFile(t, "document/session.json")
+	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, session),
+		operatortest.Respond(200, `{"result":[`+session+`]}`), operatortest.Respond(200, `{"result":[]}`))
+	driver := newDriver(t, account(stub.URL))
+	call := payCall()
+	call.UpstreamKey, call.OrderID = "ORD1", "ORD1"
+	call.ReturnURL, call.CancelURL = "https://shop.example/success", "https://shop.example/error"
+	if page := driver.Pay(t.Context(), call); page.PaymentURL != "https://pay.wave.com/c/cos-1example" {
+		t.Fatalf("page %+v", page)
+	}
+	lookup := statusCall()
+	lookup.UpstreamKey = "ORD1"
+	want := operator.StatusReport{Status: ledger.Pending, Amount: "1000", Currency: "XOF"}
+	found := driver.LookUpPayment(t.Context(), lookup)
+	if diff := cmp.Diff(operator.StatusResponse{StatusReport: want}, found); diff != "" {
+		t.Errorf("lookup (-want +got):\n%s", diff)
+	}
+	if found = driver.LookUpPayment(t.Context(), lookup); !found.OrderNotFound {
+		t.Errorf("an empty result is %+v", found)
+	}
+	names := []string{"create.http", "search.http", "search.http"}
+	if sent := len(stub.Requests()); sent != len(names) {
+		t.Fatalf("%d requests, want %d", sent, len(names))
+	}
+	for i, r := range stub.Requests() {
+		if diff := cmp.Diff(readFile(t, "document/"+names[i]), wire(r)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", names[i], diff)
+		}
+	}
+}
