@@ -97,10 +97,11 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		result.Outcome = operator.Succeeded
 	}
 	// Record the outcome and respond.
-	early := o.bindMessage(ctx, req, reservation, result)
+	early, bindAt := o.bindMessage(ctx, req, reservation, result)
 	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
 		Done: ledger.CallOutcome{
-			Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated, Receipts: early,
+			Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated,
+			Receipts: early, BindAt: bindAt,
 		},
 		Refused: ledger.CallOutcome{Status: ledger.DeliveryImpossible},
 	})
@@ -116,22 +117,23 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 }
 
 // bindMessage stores which message the platform's id names, at a platform that sends all receipts to one address. It
-// returns the receipts that came first, for the write of the outcome. If it fails, the message has no receipts: it is
-// sent all the same.
+// returns the receipts that came first, for the write of the outcome. If it fails, the message is sent all the same,
+// and the sweep binds it from bindAt on.
 func (o *Operation) bindMessage(
 	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, result operator.Result,
-) []ledger.Status {
+) (early []ledger.Status, bindAt time.Time) {
 	row := operator.CapabilitiesOf(reservation)
 	if !row.StaticCallbacks || result.Outcome != operator.Succeeded || result.OperatorReference == "" {
-		return nil
+		return nil, time.Time{}
 	}
 	early, err := o.Messages.BindMessage(ctx, reservation.Account, result.OperatorReference, reservation.ID,
 		reservation.ExpireAt)
 	if err != nil {
 		req.LogLine.Increment(telemetry.UnreadCallbacks)
 		req.LogLine.SetCause(err)
+		bindAt = ledger.Timestamp(o.Pipeline.Now()).Add(ledger.FirstBindWait)
 	}
-	return early
+	return early, bindAt
 }
 
 // newEntry prepares the reservation of a message.

@@ -108,15 +108,19 @@ func TestEarlyReceipts(t *testing.T) {
 	w.AssertCallCounts(t, 1, 0, 1, 1)
 }
 
-// A message that cannot be bound was sent all the same: the merchant gets 201, and the failure is counted.
+// A message that cannot be bound was sent all the same: the merchant gets 201, the failure is counted, and the sweep
+// binds the message a minute later.
 func TestBindingFails(t *testing.T) {
 	for _, fault := range []storetest.Fault{storetest.FailedBeforeApply, storetest.LostResponse} {
 		w, _ := newRouted(t)
 		w.Ledger.FailNext(storetest.BindMessage, fault)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.AssertCounted(t, "UnreadCallbacks")
-		if e := w.OnlyEntry(t, ledger.SMS); e.State != ledger.Done {
-			t.Errorf("state %s, want done", e.State)
+		e := w.OnlyEntry(t, ledger.SMS)
+		retry := e.SentAt.Add(ledger.FirstBindWait)
+		if e.State != ledger.Done || !e.BindAt.Equal(retry) || !e.DueAt.Equal(retry) {
+			t.Errorf("state %s, bound again at %s, due at %s; want it done, and due at %s",
+				e.State, e.BindAt, e.DueAt, retry)
 		}
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	}

@@ -112,6 +112,36 @@ func (a parkedAct) prepare(ctx context.Context, e *ledger.Entry) (need, doFunc, 
 	}, err
 }
 
+// bindAct binds a sent SMS to its operator's id, which the send could not, and applies the receipts that came before
+// (decision "static-callbacks").
+type bindAct struct{ *pass }
+
+func (a bindAct) due(e *ledger.Entry, now time.Time) bool { return e.BindDue(now) }
+
+func (a bindAct) possibleSince(e *ledger.Entry) time.Time { return e.SentAt }
+
+func (a bindAct) postpone(*ledger.Entry, time.Time, time.Time) bool { return false } // it needs only its own writes
+
+func (a bindAct) prepare(context.Context, *ledger.Entry) (need, doFunc, error) {
+	return need{}, a.bind, nil
+}
+
+func (a bindAct) bind(ctx context.Context, entry *ledger.Entry, _ *telemetry.LogLine) (*ledger.Entry, error) {
+	now, claimed := ledger.Timestamp(a.Now()), false
+	entry, err := a.applyChange(ctx, entry, func(e *ledger.Entry) bool {
+		claimed = e.ClaimBind(now)
+		return claimed
+	})
+	if err != nil || !claimed {
+		return entry, err
+	}
+	early, err := a.Messages.BindMessage(ctx, entry.Account, entry.OperatorReference, entry.ID, entry.ExpireAt)
+	if err != nil {
+		return entry, err
+	}
+	return a.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.RecordBound(early, now) })
+}
+
 // userSMSAct claims the payer's SMS, sends it and stores the result.
 type userSMSAct struct{ *pass }
 

@@ -29,7 +29,7 @@ type doFunc func(ctx context.Context, e *ledger.Entry, line *telemetry.LogLine) 
 
 // acts are all kinds of work, in the order in which an entry gets them. The notification precedes the payer's SMS.
 func (p *pass) acts() []act {
-	return []act{lapseAct{p}, listAct{p}, lookupAct{p}, parkedAct{p}, deliveryAct{p}, userSMSAct{p}}
+	return []act{lapseAct{p}, listAct{p}, lookupAct{p}, bindAct{p}, parkedAct{p}, deliveryAct{p}, userSMSAct{p}}
 }
 
 // work is the work on one due entry in a pass. It belongs to one goroutine at a time.

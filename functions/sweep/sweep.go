@@ -35,8 +35,10 @@ const (
 
 // Sweep processes due entries. It is safe for concurrent use.
 type Sweep struct {
-	Queue        ledger.DueQueue
-	Book         *ledger.Book
+	Queue ledger.DueQueue
+	Book  *ledger.Book
+	// Messages finds messages by the ids of platforms that send all receipts to one address.
+	Messages     ledger.MessageIndex
 	Reconciler   *reconcile.Reconciler
 	DailyAmounts *dailyamount.Counter
 	Courier      *delivery.Courier

@@ -11,6 +11,7 @@ func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 	handler := &Sweep{
 		Queue:             store,
 		Book:              parts.Book(store),
+		Messages:          store,
 		Reconciler:        parts.Reconciler(),
 		DailyAmounts:      parts.DailyAmounts(),
 		Courier:           parts.Courier(),

@@ -231,6 +231,14 @@ func newShop(t *testing.T) string {
 	return shop.URL
 }
 
+// rareCalls are made only after the database has failed, so no run of the test makes them: the sweep binds a message
+// that its send could not bind (decision "static-callbacks").
+func rareCalls() []awscalls.Call {
+	return []awscalls.Call{
+		{Function: "SweepFunction", Action: "dynamodb:PutItem", Resource: "LedgerTable", Kind: "message"},
+	}
+}
+
 // TestRolesMatchObservedCalls makes each function do all that it can, and compares the calls with template.yaml.
 func TestRolesMatchObservedCalls(t *testing.T) {
 	shop := newShop(t)
@@ -252,7 +260,7 @@ func TestRolesMatchObservedCalls(t *testing.T) {
 	}
 	var faults []string
 	for deadline := time.Now().Add(deliveryTimeout); ; time.Sleep(50 * time.Millisecond) {
-		faults = iamcheck.Compare(deployed, run.RecordedCalls())
+		faults = iamcheck.Compare(deployed, append(run.RecordedCalls(), rareCalls()...))
 		if len(faults) == 0 || time.Now().After(deadline) {
 			break
 		}

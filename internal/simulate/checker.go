@@ -49,7 +49,7 @@ func newChecker(w *World) *checker {
 	for _, s := range w.shops {
 		c.addSecrets(s.token, s.secret, s.clientSecret)
 	}
-	c.addSecrets(operatorToken, oneTimeCode, "gw-token-", "alias-", "platform-gw-token")
+	c.addSecrets(operatorToken, outside.OneTimeCode, "gw-token-", "alias-", "platform-gw-token")
 	return c
 }
 

@@ -8,9 +8,6 @@ import (
 	"mobilegateway/internal/simulate/outside"
 )
 
-// oneTimeCode is the otp_code of all payments.
-const oneTimeCode = "914263"
-
 // addSecrets remembers texts that no log line and no body of another party may contain (invariant 5).
 func (c *checker) addSecrets(texts ...string) {
 	for _, text := range texts {

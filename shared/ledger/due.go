@@ -24,6 +24,7 @@ func (e *Entry) Reschedule() {
 	if e.UserSMS == UserSMSDue {
 		e.dueBy(e.UserSMSAt)
 	}
+	e.dueBy(e.BindAt)
 	if e.PastRetention(e.DueAt) {
 		e.DueAt = time.Time{} // by then it counts as absent
 	}
@@ -36,7 +37,7 @@ func (e *Entry) ClearTimers(now time.Time) bool {
 		return false
 	}
 	e.LeaseUntil = e.ExpireAt
-	e.PollAt, e.UserSMSAt, e.Claim.CheckAt = time.Time{}, time.Time{}, time.Time{}
+	e.PollAt, e.UserSMSAt, e.Claim.CheckAt, e.BindAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	for i := range e.Outbox {
 		e.Outbox[i].NextAttemptAt = time.Time{}
 	}

@@ -222,6 +222,9 @@ type Entry struct {
 	// that the sweep lists it for a person. PollAttempts counts both.
 	PollAt       time.Time
 	PollAttempts int
+	// BindAt is when the sweep binds a sent SMS to its operator's id again (MessageIndex), because the send could not.
+	// Zero if it is bound, or needs no binding. Until then its receipts wait in the index.
+	BindAt time.Time
 	// Manual is the manual resolution of an unknown outcome, if there was one.
 	Manual ManualResolution
 	// DueAt is when the sweep must process the entry; zero for never. Only Reschedule sets it, to the earliest of all

@@ -31,6 +31,8 @@ type CallOutcome struct {
 	Report *StatusReport
 	// Receipts goes with Done of an SMS: the operator's receipts that came before its response.
 	Receipts []Status
+	// BindAt goes with Done of an SMS whose binding failed: its next attempt.
+	BindAt time.Time
 	// FailureReason goes with a refused payment.
 	FailureReason FailureReason
 	// NothingSent goes with Unknown: this attempt sent nothing, because the operator knew the key or did not apply it.
@@ -118,6 +120,10 @@ func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) b
 		e.enqueueLate(outcome.NotifyURL, e.Status != status, now)
 	}
 	e.ApplyReceipts(outcome.Receipts, now)
+	if outcome.State == Done && !outcome.BindAt.IsZero() {
+		e.BindAt = outcome.BindAt
+		e.Reschedule()
+	}
 	return true
 }
 

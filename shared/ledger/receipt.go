@@ -28,6 +28,34 @@ func (e *Entry) ApplyReceipts(statuses []Status, now time.Time) bool {
 	return changed
 }
 
+// The waits before the next attempt to bind a message grow with its age, between these bounds.
+const (
+	FirstBindWait = time.Minute
+	maxBindWait   = time.Hour
+)
+
+// BindDue is true if an SMS is due to be bound to its operator's id.
+func (e *Entry) BindDue(now time.Time) bool { return !e.BindAt.IsZero() && !e.BindAt.After(now) }
+
+// ClaimBind claims an attempt to bind an SMS by moving the next one, and returns false if none is due.
+func (e *Entry) ClaimBind(now time.Time) bool {
+	if !e.BindDue(now) {
+		return false
+	}
+	e.BindAt = now.Add(min(max(now.Sub(e.SentAt), FirstBindWait), maxBindWait))
+	e.Reschedule()
+	return true
+}
+
+// RecordBound ends the attempts to bind an SMS, and applies the receipts that came before. It returns whether the entry
+// changed.
+func (e *Entry) RecordBound(early []Status, now time.Time) bool {
+	changed := e.ApplyReceipts(early, now) || !e.BindAt.IsZero()
+	e.BindAt = time.Time{}
+	e.Reschedule()
+	return changed
+}
+
 // ApplyReceipt applies an operator's delivery receipt (decision "sms-receipts"). A further status is Applied, and goes
 // to the outbox once if the merchant requested receipts. The same status, a step back, and any status after a final one
 // are Unchanged. It may come before the response to our own call. A receipt proves that the message was sent, so an

@@ -83,7 +83,7 @@ func (e *Entry) Clone() *Entry {
 func (e *Entry) truncateTimes() {
 	times := []*time.Time{
 		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt,
-		&e.PollAt, &e.DueAt, &e.Claim.At, &e.Claim.CheckAt, &e.Manual.At,
+		&e.PollAt, &e.BindAt, &e.DueAt, &e.Claim.At, &e.Claim.CheckAt, &e.Manual.At,
 	}
 	for i := range e.CallAttempts {
 		times = append(times, &e.CallAttempts[i].At)

@@ -144,8 +144,11 @@ func (r Request) chargeBody() object {
 	})}
 }
 
+// OneTimeCode is the otp_code of all payments. No number and no UUID contains it by chance.
+const OneTimeCode = "9142X3"
+
 func (r Request) paymentBody() object {
-	otp := "914263"
+	otp := OneTimeCode
 	if r.Channel == channelWeb {
 		otp = ""
 	}

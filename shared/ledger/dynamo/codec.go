@@ -83,6 +83,7 @@ var fields = []field{
 	{"fr", "failure_reason", func(e *entry) any { return (*string)(&e.FailureReason) }},
 	{"nt", "notif_token", func(e *entry) any { return &e.NotifToken }},
 	{"mt", "material", func(e *entry) any { return &e.Material }},
+	{"ba", "bind_at", func(e *entry) any { return &e.BindAt }},
 	{"nu", "notify_url", func(e *entry) any { return &e.NotifyURL }},
 	{"nf", "notify_from", func(e *entry) any { return (*string)(&e.NotifyFrom) }},
 	{"ad", "address", func(e *entry) any { return &e.Address }},
