@@ -177,7 +177,8 @@ func (w *World) request(o *order, body int) {
 		if !r.lost && mustRefuse && w.mustRefuse(o.shop, token) && isKnown(response) {
 			w.checker.fail(5, "a request with a revoked token got %d", response.Status)
 		}
-		echo := strings.ReplaceAll(response.Body, outside.OneTimeCode, "") // a response may repeat it (decision "pay-otp")
+		// A response may repeat the code (decision "pay-otp").
+		echo := strings.ReplaceAll(response.Body, outside.OneTimeCode, "")
 		w.checker.checkBody(o.shop, []byte(echo))
 		w.checker.unaffectedResponse(o, r.lost, response)
 		if !r.lost && own {

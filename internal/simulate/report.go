@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Report sums up histories. The zero value is an empty report.
@@ -14,7 +13,7 @@ type Report struct {
 	Histories  int
 	Violations int
 	Counts     Counts
-	Simulated  time.Duration
+	Hours      float64 // of simulated time, which can be more than a time.Duration has
 	Faults     map[string]int
 	sites      map[siteName]*Site
 }
@@ -28,7 +27,7 @@ func (r *Report) Add(result Result) {
 	if result.Violation != nil {
 		r.Violations++
 	}
-	r.Simulated += result.Simulated
+	r.Hours += result.Simulated.Hours()
 	r.Counts.Steps += result.Counts.Steps
 	r.Counts.Requests += result.Counts.Requests
 	r.Counts.Sweeps += result.Counts.Sweeps
@@ -60,7 +59,7 @@ func (r *Report) Sites() []*Site {
 // String is the report as Markdown tables: the totals, the faults by kind, and the outside calls with their crashes.
 func (r *Report) String() string {
 	var text strings.Builder
-	years := r.Simulated.Hours() / 24 / 365
+	years := r.Hours / 24 / 365
 	before, after := 0, 0
 	for _, site := range r.sites {
 		before += min(site.Before, 1)
