@@ -59,7 +59,8 @@ function clean(item) {
   const { header, body, url, auth } = item.request;
   for (const field of header) field.value = headers[field.key] ?? field.value;
   for (const field of url.query ?? []) {
-    if (queries[field.key]) Object.assign(field, { value: queries[field.key], disabled: false });
+    const value = queries[field.key] ?? ""; // the converter invents a value, and cuts it at a random length
+    Object.assign(field, { value, disabled: !value });
   }
   for (const variable of url.variable) variable.value = parameters[variable.key] ?? variable.value;
   if (body?.raw) body.raw = replaceValues(body.raw);
