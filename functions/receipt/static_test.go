@@ -101,6 +101,34 @@ func TestStaticReceiptBeforeTheResponse(t *testing.T) {
 	assertQueued(t, k, e, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal)
 }
 
+// expiries notes until when receipts of unknown messages are kept.
+type expiries struct {
+	ledger.MessageIndex
+	got []time.Time
+}
+
+// FindMessage implements ledger.MessageIndex.
+func (e *expiries) FindMessage(
+	ctx context.Context, account, reference string, statuses []ledger.Status, expireAt time.Time,
+) (string, []ledger.Status, error) {
+	e.got = append(e.got, expireAt)
+	return e.MessageIndex.FindMessage(ctx, account, reference, statuses, expireAt)
+}
+
+// decision "static-callbacks": a receipt of an unknown message is kept for seven days.
+func TestStaticReceiptIsKept(t *testing.T) {
+	k := newStaticFixture(t)
+	kept := &expiries{MessageIndex: k.Ledger}
+	handler := &receipt.ReceiptHandler{
+		Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now, Operators: k.Reconciler.Operators, Messages: kept,
+	}
+	k.Serve("receipt", handler.Routes()...)
+	k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToNetwork))
+	if want := k.Clock.Now().Add(168 * time.Hour); len(kept.got) != 1 || !kept.got[0].Equal(want) {
+		t.Errorf("kept until %s, want %s", kept.got, want)
+	}
+}
+
 // A forged receipt gets 404, and costs no call of the ledger.
 func TestForgedStaticReceipt(t *testing.T) {
 	for name, change := range map[string]func(*operationtest.Event){
