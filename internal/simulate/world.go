@@ -32,7 +32,7 @@ const (
 	// maxSkew is the greatest difference between two clocks.
 	maxSkew = 40 * time.Second
 	// maxSteps bounds a history.
-	maxSteps = 200_000
+	maxSteps = 1_000_000
 )
 
 // loadBlueprint makes the blueprint of all worlds.

@@ -104,6 +104,7 @@ func (k *Kernel) run() error {
 		case next != nil:
 			idle = 0
 			if k.steps++; k.MaxSteps > 0 && k.steps > k.MaxSteps {
+				k.ready = append(k.ready, next) // stop ends it too
 				return fmt.Errorf("the history did not end within %d steps", k.MaxSteps)
 			}
 			k.resume(next) // last: the task runs beside the kernel until the next Wait

@@ -109,3 +109,20 @@ func TestFrozenInstanceWaitsUntilItThaws(t *testing.T) {
 		}
 	})
 }
+
+// A history that does not end within its steps is ended, its tasks too.
+func TestMaxSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kernel.New(tape.FromSeed(1))
+		k.MaxSteps = 10
+		endless := k.NewInstance("f")
+		endless.Start(func() {
+			for {
+				endless.Gate("call")
+			}
+		})
+		if err := k.Run(); err == nil || endless.Busy() {
+			t.Errorf("the error %v, and a task is left: %v", err, endless.Busy())
+		}
+	})
+}
