@@ -264,6 +264,10 @@ func TestContradictionsSince(t *testing.T) {
 	}{
 		{"pending", outcome(done), 0}, {"unknown", outcome(unknown), 0}, {"released", outcome(released), 1},
 		{"failed", both(outcome(done), finalStatus(ledger.Failed)), 1},
+		{"failed, and has contradicted before", func(e *ledger.Entry) {
+			both(outcome(done), finalStatus(ledger.Failed))(e)
+			finalStatus(ledger.Expired)(e)
+		}, 1},
 	} {
 		e := reserved(ledger.Payment)
 		c.before(e)
@@ -298,6 +302,18 @@ func TestApplyReceipts(t *testing.T) {
 		}
 		if e.ApplyReceipts(c.statuses, start) {
 			t.Errorf("%s: the same receipts changed the message twice", c.name)
+		}
+	}
+}
+
+// A sent SMS whose binding failed is due for the sweep. Without a send there is nothing to bind.
+func TestOutcomeWithBinding(t *testing.T) {
+	for state, want := range map[ledger.State]bool{ledger.Done: true, ledger.Refused: false, ledger.Unknown: false} {
+		e := reserved(ledger.SMS)
+		at := e.ReservedAt.Add(ledger.FirstBindWait)
+		e.ApplyOutcome(e.Owner, ledger.CallOutcome{State: state, ResponseStatus: 201, BindAt: at}, e.ReservedAt)
+		if got := e.BindAt.Equal(at) && e.DueAt.Equal(at); got != want {
+			t.Errorf("%s: bound again at %s, due at %s", state, e.BindAt, e.DueAt)
 		}
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// routedChoice is the choice of a route.
-func routedChoice(operatorName, to string) operation.Choice {
+// routedChoice is the choice of a route of the operator mtn.
+func routedChoice(to string) operation.Choice {
 	row, _ := operator.FindCapabilities(operator.ParsePin(to, "").Platform)
-	return operation.Choice{Selection: operator.Selection{Capabilities: row, Operator: operatorName, Account: to}}
+	return operation.Choice{Selection: operator.Selection{Capabilities: row, Operator: "mtn", Account: to}}
 }
 
 var errNoRoute = fault.NotAllowed("mno-name", []string{"sandbox"})
@@ -57,7 +57,7 @@ func TestReserveWithRefusal(t *testing.T) {
 	done := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
 	unknown, released := ledger.CallOutcome{State: ledger.Unknown}, ledger.CallOutcome{State: ledger.Released}
 	unbound := ledger.CallOutcome{State: ledger.Released, UnbindBody: true}
-	momo := routedChoice("mtn", "mtn-momo/ci")
+	momo := routedChoice("mtn-momo/ci")
 	for _, c := range []struct {
 		name   string
 		before func(*testing.T, *operationtest.Fixture)
@@ -120,7 +120,7 @@ func TestUnusableAccount(t *testing.T) {
 // A retry keeps the platform, the account and the key of its first attempt, also if the routes have changed.
 func TestPinnedRetry(t *testing.T) {
 	w := operationtest.New(t)
-	reservation, _, err := reservePayment(w, "f", routedChoice("mtn", "pawapay/p"))
+	reservation, _, err := reservePayment(w, "f", routedChoice("pawapay/p"))
 	if err != nil || reservation.Account != "pawapay/p" {
 		t.Fatalf("%v, %v; want it pinned to pawapay/p", reservation, err)
 	}
@@ -128,7 +128,7 @@ func TestPinnedRetry(t *testing.T) {
 	if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), reservation, released); err != nil {
 		t.Fatal(err)
 	}
-	for _, choice := range []operation.Choice{operationtest.Choice("mtn"), routedChoice("mtn", "mtn-momo/ci")} {
+	for _, choice := range []operation.Choice{operationtest.Choice("mtn"), routedChoice("mtn-momo/ci")} {
 		again, _, err := reservePayment(w, "f", choice)
 		if err != nil || again.Account != "pawapay/p" {
 			t.Fatalf("%v, %v; want it pinned to pawapay/p", again, err)
