@@ -20,7 +20,8 @@ import (
 // Three rules keep it small, each without a loss. Single failures that the SDK repeats count only if all repeats fail.
 // A crash before a call is the crash after the last call with an effect, or after the last wait. A call happens at once
 // if no other actor of the world can reach its resource. Time passes in small steps to a timeout or a callback, or to
-// the entry's next timer. The invocations in progress have then stalled, and each one counts as a fault.
+// the entry's next timer. An invocation that could make a step meanwhile has stalled, which is a fault. Only a callback
+// that comes while others work stalls none of them.
 
 // Scope is a small world.
 type Scope struct {
@@ -101,7 +102,7 @@ type explorer struct {
 	late          []lateWrite
 	lateEffect    bool // a request may still reach the operator
 	jumps         int
-	stalls        int  // invocations in progress during a jump
+	stalls        int  // of invocations
 	timePassed    bool // or may pass, during an invocation, so a delivery in progress can have passed its deadline
 	lastSelected  time.Time
 	jumpTo        time.Time
@@ -119,7 +120,7 @@ func Explore(scope Scope, maxRuns int, run func(func())) Exploration {
 	for more := true; more && (maxRuns == 0 || s.runs < maxRuns); more = s.next() {
 		s.begin()
 		run(func() { e.Violation = exploreOnce(scope, s, quietEnd, nil) })
-		if s.recorded.isMissing {
+		for s.recorded.missing != 0 {
 			s.repeat()
 			run(func() { e.Violation = exploreOnce(scope, s, quietEnd, nil) })
 		}

@@ -22,8 +22,12 @@ type actor struct {
 	name           string
 	kind           rune
 	started, ended bool
-	// stalled is true if time passed to a timer while its invocation was in progress. It may continue at any time.
-	stalled bool
+	// stalled is true if time passes, or has passed, before the next step of its invocation. That is at stalledAt.
+	stalled   bool
+	stalledAt time.Time
+	made      access // by the calls so far
+	hasResult bool   // it has written to a table after its calls of the operator
+	act       access // of a person: what the chosen act can reach
 	*exploredInstance
 	enabled func() bool
 	start   func()
@@ -32,7 +36,11 @@ type actor struct {
 // over reports whether the actor has ended, and no task continues behind its invocation.
 func (a *actor) over() bool { return a.ended && !a.Busy() }
 
-func (a *actor) inFlight() bool { return a.started && !a.over() }
+// inFlight reports whether the actor acts. Tasks of its last invocation may continue before it starts again.
+func (a *actor) inFlight() bool { return a.started && !a.ended || a.Busy() }
+
+// mustStall reports whether time must pass before the actor's next step.
+func (a *actor) mustStall() bool { return a.inFlight() && a.stalled && !time.Now().After(a.stalledAt) }
 
 // newActor makes an actor of a kind.
 func (x *explorer) newActor(kind rune, name, function string) *actor {
@@ -45,7 +53,7 @@ func (x *explorer) newActor(kind rune, name, function string) *actor {
 
 // offer lets the search start an actor.
 func (x *explorer) offer(a *actor) {
-	a.started, a.ended = false, false
+	a.started, a.ended, a.made, a.hasResult = false, false, access{}, false
 	x.world.kernel.At(time.Time{}, a.name, func() {
 		if x.quiet {
 			return
@@ -183,7 +191,8 @@ func (x *explorer) addRelay() {
 	a.start = func() {
 		batch := x.records
 		x.records = nil
-		a.seen.inOrder = x.scope.Full || len(batch) > 1
+		a.tasksMeet = a.calls.invocations > 0 || len(batch) > 1 // tasks of an earlier batch may not have ended
+		a.tasks.isOn = a.tasksMeet
 		x.invoke(a, tables.LambdaEvent(batch...), func(r result) {
 			if r.lost || r.err != nil {
 				x.records = append(batch, x.records...)

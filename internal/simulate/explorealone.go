@@ -49,14 +49,43 @@ var footprints = map[rune]access{
 	actorPerson: {writes: resourceEntry | resourceLimit | resourceHealth},
 }
 
+// once are the calls that an invocation makes at most once: the payer's SMS and the notification.
+const once = resourcePayerSMS | resourceMerchant
+
 // footprint is what the further calls of an actor can reach.
 func (x *explorer) footprint(a *actor) access {
 	reaches := footprints[a.kind]
+	switch a.kind {
+	case actorPerson:
+		if a.started {
+			reaches = a.act
+		}
+	case actorFirst, actorCallback:
+		// A function that has written to the ledger after its calls of the operator makes no further one.
+		if a.hasResult && x.moreCallbacks == 0 {
+			reaches.reads &^= resourceOperator | resourcePayerSMS
+			reaches.writes &^= resourceOperator | resourcePayerSMS
+		}
+	case actorSweep, actorRelay:
+		if a.started && !a.tasksMeet {
+			reaches.writes &^= a.made.writes & once
+		}
+	}
 	if x.isHealthQuiet() {
 		reaches.reads |= reaches.writes & resourceHealth
 		reaches.writes &^= resourceHealth
 	}
 	return reaches
+}
+
+// addCall adds a call to those that an actor has made.
+func (a *actor) addCall(made access) {
+	const atOperator = resourceOperator | resourcePayerSMS
+	hasCalled := (a.made.reads|a.made.writes)&atOperator != 0
+	isCall := (made.reads|made.writes)&atOperator != 0
+	a.hasResult = a.hasResult || hasCalled && !isCall && made.writes != 0
+	a.made.reads |= made.reads
+	a.made.writes |= made.writes
 }
 
 // isHealthQuiet reports whether no actor will write the health of an endpoint: no delivery has failed, and none can. A
@@ -93,14 +122,23 @@ func (x *explorer) checkAccess(i *exploredInstance, name string, made access) {
 		if made.writes&^reaches.writes != 0 || made.reads&^(reaches.reads|reaches.writes) != 0 {
 			x.world.fail("explore: the call %s is outside of the footprint of %s", name, a.name)
 		}
+		a.addCall(made)
+		for _, other := range i.pending {
+			if !i.tasksMeet && other.meets(made) {
+				x.world.fail("explore: %s makes two calls at once that meet, one is %s", a.name, name)
+			}
+		}
 	}
 }
 
-// isAlone reports whether no other task can ever notice when a call happens, and no time can pass before it. While a
-// fault is left, a task could hang and time pass, so every call can be noticed.
+// isAlone reports whether no other task can notice when a call happens. Only time could: it passes before the call if
+// the caller stalls, which is a choice of its own. A stalled caller may wait for more time.
 func (x *explorer) isAlone(a alternative, all []alternative) bool {
 	timePasses := func(other alternative) bool { return other.place == letTimePass }
-	if a.task == nil || x.budget > 0 || slices.ContainsFunc(all, timePasses) {
+	if a.task == nil {
+		return false
+	}
+	if x.actorOf(a.task).stalled && (x.budget > 0 || x.mayJump() || slices.ContainsFunc(all, timePasses)) {
 		return false
 	}
 	made := x.accesses[a.name]
@@ -109,12 +147,14 @@ func (x *explorer) isAlone(a alternative, all []alternative) bool {
 	}
 	hasSibling := slices.ContainsFunc(all, func(o alternative) bool { return o.task == a.task && o.place != a.place })
 	for _, other := range x.actors {
-		isCaller := other.Instance == a.task
 		switch {
-		case isCaller && other.stalled && x.mayJump():
-			return false
-		case other.over() || isCaller && !hasSibling || x.neverStarts(other):
-		case !isCaller && x.mayWait(other), x.footprint(other).meets(made):
+		case other.over() || x.neverStarts(other):
+		case other.Instance == a.task && other.started:
+			// Calls that a function makes at once do not meet, but a crash in one of them prevents the others.
+			if hasSibling && (x.budget > 0 || other.tasksMeet && x.footprint(other).meets(made)) {
+				return false
+			}
+		case x.mayWait(other), x.footprint(other).meets(made):
 			return false
 		}
 	}

@@ -30,13 +30,18 @@ type exploredInstance struct {
 	log        exploredLog
 	transports map[resources]exploredTransport
 	seen       seen
+	tasks      taskNames
+	hasTasks   bool              // its code has started one
+	tasksMeet  bool              // the relay has more than one record
+	pending    map[string]access // the calls that wait to be made
 	random     uint64
 	calls      calls
 }
 
 // newInstance makes an instance of a function, "" for a program of a person.
 func (x *explorer) newInstance(function string) *exploredInstance {
-	i := &exploredInstance{Instance: x.world.kernel.NewInstance(function), function: function}
+	i := &exploredInstance{Instance: x.world.kernel.NewInstance(function), function: function,
+		pending: map[string]access{}, tasks: taskNames{tasks: map[uint64]*namedTask{}}}
 	i.drawFrom(uint64(i.Number())) //nolint:gosec // positive
 	i.seen.inOrder = x.scope.Full
 	i.parts = wiring.NewDependencies(x.outsideOf(i), x.world.environment)
@@ -55,15 +60,25 @@ func (i *exploredInstance) drawFrom(number uint64) {
 	i.calls.of = number
 }
 
-// Read fills buffer with the instance's random values.
+// Read fills buffer with the instance's random values. If its code has started no task, they follow from what it has
+// seen.
 func (i *exploredInstance) Read(buffer []byte) (int, error) {
+	if i.hasTasks {
+		i.log.x.record(context.Background(), i, func(_ context.Context, i *exploredInstance) {
+			i.hasTasks = true
+			_, _ = i.Read(make([]byte, len(buffer)))
+		})
+	}
 	var word [8]byte
 	for start := 0; start < len(buffer); start += len(word) {
 		i.random += tape.Increment
 		binary.BigEndian.PutUint64(word[:], tape.Mix(i.random))
 		copy(buffer[start:], word[:])
 	}
-	i.seen.add(i.seen.last, i.random)
+	if i.hasTasks {
+		i.seen.add(i.seen.last, i.random)
+		i.log.x.goOn(i)
+	}
 	return len(buffer), nil
 }
 
@@ -96,19 +111,29 @@ func (x *explorer) outsideOf(i *exploredInstance) wiring.Outside {
 			}
 			return x.sleep(ctx, i, wait)
 		},
-		Await: i.Await,
-		Start: i.Start,
+		Await: func(ctx context.Context, done <-chan struct{}) (err error) {
+			i.tasks.park(func() { err = i.Await(ctx, done) })
+			return err
+		},
+		Start: func(task func()) { i.hasTasks = true; i.Start(i.tasks.named(task)) },
 		Log:   i.log,
 	}
 }
 
 // gate parks the calling task before an outside call.
 func (x *explorer) gate(ctx context.Context, i *exploredInstance, name string, a access) {
-	x.accesses[name] = a
-	i.seen.begin(sightOf(ctx, name))
-	i.Gate(name)
+	sight := i.sightOf(ctx, name)
+	x.accesses[sight] = a
+	i.seen.begin(sight)
+	i.pending[sight] = a
+	parked := time.Now()
+	i.tasks.park(func() { i.Gate(sight) })
+	delete(i.pending, sight)
+	if !x.scope.Full && time.Now().After(parked) {
+		x.crashAfter(i, "a time before "+name)
+	}
 	x.checkAccess(i, name, a)
-	i.seen.add(sightOf(ctx, name), uint64(time.Now().UnixNano()))
+	i.seen.add(sight, uint64(time.Now().UnixNano()))
 	if x.scope.Full && x.fault("crash before "+name, 1) > 0 {
 		x.crash(i, "before "+name)
 	}
@@ -270,7 +295,7 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 	if err := request.Context().Err(); err != nil {
 		return nil, err
 	}
-	if t.instance.isRecorded() {
+	if t.x.mustRecord(t.instance) {
 		sent, resource := request.Clone(context.Background()), t.resource // without t, which keeps its world
 		t.x.record(request.Context(), t.instance, func(ctx context.Context, i *exploredInstance) {
 			again := sent.Clone(ctx)
@@ -280,13 +305,11 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 			}
 		})
 	}
-	t.instance.calls.now++
-	defer t.instance.endCall()
 	name := routeCall(request)
 	t.x.gate(request.Context(), t.instance, name, t.x.requestAccess(t.resource, request.Method, name))
 	response := t.x.serve(request, body)
 	status := uint64(response.Status)<<8 | uint64(response.Failure) //nolint:gosec // both are small
-	sight := sightOf(request.Context(), name)
+	sight := t.instance.sightOf(request.Context(), name)
 	t.instance.seen.add(sight, status, hashBytes(response.Body))
 	if request.Method == http.MethodPost {
 		t.x.crashAfter(t.instance, name)
@@ -296,10 +319,13 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 		wait = time.Hour
 	}
 	if wait > 0 {
-		_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
+		t.instance.tasks.park(func() {
+			_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
+		})
 		t.x.crashAfter(t.instance, "the wait for "+name)
 	}
 	t.instance.seen.add(sight, uint64(time.Now().UnixNano()))
+	t.x.goOn(t.instance)
 	return response.Result(request)
 }
 

@@ -12,9 +12,17 @@ import (
 
 // personAct is one act of a person on the entry. It is nil if it does not apply.
 type personAct struct {
-	name string
-	do   func(ctx context.Context) error
+	name    string
+	reaches access
+	do      func(ctx context.Context) error
 }
+
+// These are what the acts of a person can reach.
+var (
+	resolving = access{writes: resourceEntry | resourceLimit}
+	replaying = access{writes: resourceEntry}
+	enabling  = access{writes: resourceEntry | resourceHealth}
+)
 
 // addPerson adds one act of a person: resolve an unknown outcome by what the operator knows, replay notifications, or
 // enable an endpoint. The search chooses among those that apply.
@@ -29,6 +37,7 @@ func (x *explorer) addPerson() {
 		act := acts[x.search.choose("which act", len(acts))]
 		x.world.logf("person: %s", act.name)
 		a.seen.add("act", hashBytes([]byte(act.name)))
+		a.act = act.reaches
 		x.run(a, func(r result) {
 			if r.err != nil {
 				x.world.logf("person: %s", r.err)
@@ -51,12 +60,12 @@ func (x *explorer) personActs(a *actor) []personAct {
 			}
 		}
 		if m, known := x.truth(e); known && e.Clone().ResolveManually(m, now) == nil {
-			acts = append(acts, personAct{"resolves as " + m.Outcome, change(func(e *ledger.Entry) error {
+			acts = append(acts, personAct{"resolves as " + m.Outcome, resolving, change(func(e *ledger.Entry) error {
 				return e.ResolveManually(m, ledger.Timestamp(time.Now()))
 			})})
 		}
 		if replayable(e) != "" {
-			acts = append(acts, personAct{"replays the notifications", change(func(e *ledger.Entry) error {
+			acts = append(acts, personAct{"replays the notifications", replaying, change(func(e *ledger.Entry) error {
 				if id := replayable(e); id == "" || !e.ReplayNotification(id, ledger.Timestamp(time.Now())) {
 					return ledger.ErrUnchanged
 				}
@@ -64,7 +73,7 @@ func (x *explorer) personActs(a *actor) []personAct {
 			})})
 		}
 		if x.disabledEndpoint() {
-			acts = append(acts, personAct{"enables the endpoint", func(ctx context.Context) error {
+			acts = append(acts, personAct{"enables the endpoint", enabling, func(ctx context.Context) error {
 				return x.enableEndpoint(ctx, a.exploredInstance, e.Key, e.NotifyURL)
 			}})
 		}

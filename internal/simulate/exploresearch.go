@@ -42,7 +42,8 @@ func newSearch() *search {
 // begin starts the next run.
 func (s *search) begin() {
 	s.place, s.frozen = 0, false
-	s.recorded.isOff, s.recorded.isMissing = false, false
+	s.recorded.missing = 0
+	clear(s.recorded.isOff)
 	s.entered, s.begun = s.entered[:0], len(s.path)
 	s.runs++
 }

@@ -54,24 +54,52 @@ func (x *explorer) selectNext(ready []kernel.Waiting, firstTimed time.Time) int 
 		return x.prepareNext(all, ready, firstTimed)
 	}
 	if len(all) == 0 {
-		if x.anyInFlight() {
-			return letTimePass // a task waits for a timer of its own
-		}
-		return slices.IndexFunc(ready, func(r kernel.Waiting) bool { return r.Name == eventQuiet })
+		return x.selectNone(ready)
 	}
-	if !x.scope.Full {
-		for _, a := range all {
-			if x.isAlone(a, all) {
-				return a.place
-			}
+	for _, a := range all {
+		if x.scope.Full || !x.isAlone(a, all) {
+			continue
 		}
+		caller := x.actorOf(a.task)
+		if x.fault(caller.name+" stalls", 1) > 0 {
+			x.stall(caller)
+			return x.selectNext(ready, firstTimed)
+		}
+		return x.take(a, ready)
 	}
 	if !x.search.isRepeating() && !x.search.enter(x.stateHash(), x.budget) {
 		return letTimePass
 	}
-	chosen := all[x.search.choose("next", len(all))]
-	if !chosen.jumpTo.IsZero() {
-		x.passTime(chosen.jumpTo)
+	return x.take(all[x.search.choose("next", len(all))], ready)
+}
+
+// selectNone is the choice if there is no alternative.
+func (x *explorer) selectNone(ready []kernel.Waiting) int {
+	if slices.ContainsFunc(x.actors, func(a *actor) bool { return a.inFlight() && !isReady(a, ready) }) {
+		return letTimePass // a task waits for a timer of its own
+	}
+	if slices.ContainsFunc(x.actors, (*actor).mustStall) {
+		x.search.frozen = true // no time can pass: the history without the stall is another branch
+		return letTimePass
+	}
+	return slices.IndexFunc(ready, func(r kernel.Waiting) bool { return r.Name == eventQuiet })
+}
+
+// take does what an alternative needs first, and returns its place.
+func (x *explorer) take(chosen alternative, ready []kernel.Waiting) int {
+	switch {
+	case chosen.place == letTimePass:
+		for _, a := range x.actors {
+			if wouldStall(a, ready) {
+				x.budget--
+				x.stall(a)
+			}
+		}
+		if !chosen.jumpTo.IsZero() {
+			x.passTime(chosen.jumpTo)
+		}
+	case chosen.task != nil:
+		x.actorOf(chosen.task).stalled = false
 	}
 	return chosen.place
 }
@@ -98,6 +126,8 @@ func (x *explorer) alternatives(ready []kernel.Waiting, firstTimed time.Time) []
 	for place, r := range ready {
 		a := alternative{place: place, name: r.Name, task: r.Instance}
 		switch {
+		case r.Instance != nil && x.actorOf(r.Instance).mustStall():
+			continue
 		case r.Instance != nil:
 			a.order = r.Instance.Number()
 		case r.Name == eventQuiet:
@@ -118,9 +148,17 @@ func (x *explorer) alternatives(ready []kernel.Waiting, firstTimed time.Time) []
 	})
 	if !firstTimed.IsZero() && x.preparing == nil {
 		x.timePassed = true
-		all = append(all, alternative{place: letTimePass, name: "time"})
+		if x.stallCost(ready) <= x.budget {
+			all = append(all, alternative{place: letTimePass, name: "time"})
+		}
 	}
-	return append(all, x.possibleJumps(firstTimed)...)
+	return append(all, x.possibleJumps(ready, firstTimed)...)
+}
+
+// actorOf is the actor whose instance has a task.
+func (x *explorer) actorOf(task *kernel.Instance) *actor {
+	place := slices.IndexFunc(x.actors, func(a *actor) bool { return a.Instance == task })
+	return x.actors[place]
 }
 
 func (x *explorer) actorNamed(name string) *actor {
@@ -146,10 +184,9 @@ func (x *explorer) happensAtOnce(a alternative) bool {
 	return !isCall && a.name != "wait" // a start of a goroutine, or the end of a wait
 }
 
-// possibleJumps lists the times to which time may pass: the entry's next timer, and when a person may resolve it. Every
-// invocation in progress stalls then, which is a fault.
-func (x *explorer) possibleJumps(firstTimed time.Time) []alternative {
-	if x.preparing != nil || !x.mayJump() || len(x.late) > 0 || x.stallCost() > x.budget || x.allEnded() {
+// possibleJumps lists the times to which time may pass: the entry's next timer, and when a person may resolve it.
+func (x *explorer) possibleJumps(ready []kernel.Waiting, firstTimed time.Time) []alternative {
+	if x.preparing != nil || !x.mayJump() || len(x.late) > 0 || x.stallCost(ready) > x.budget || x.allEnded() {
 		return nil
 	}
 	times := []time.Time{x.world.firstDue()}
@@ -174,14 +211,31 @@ func (x *explorer) mayJump() bool { return x.jumps < max(1, x.scope.Jumps) }
 const manualMargin = 2*time.Minute + time.Second
 
 // stallCost is the number of invocations that stall if time passes now.
-func (x *explorer) stallCost() int {
+func (x *explorer) stallCost(ready []kernel.Waiting) int {
 	cost := 0
 	for _, a := range x.actors {
-		if a.inFlight() && !a.stalled {
+		if wouldStall(a, ready) {
 			cost++
 		}
 	}
 	return cost
+}
+
+// wouldStall reports whether an invocation stalls if time passes now: it does not wait itself.
+func wouldStall(a *actor, ready []kernel.Waiting) bool {
+	return a.inFlight() && !a.stalled && isReady(a, ready)
+}
+
+// isReady reports whether an actor can make a step.
+func isReady(a *actor, ready []kernel.Waiting) bool {
+	return slices.ContainsFunc(ready, func(r kernel.Waiting) bool { return r.Instance == a.Instance })
+}
+
+// stall lets an invocation make no step until time has passed.
+func (x *explorer) stall(a *actor) {
+	x.world.logf("FAULT: %s stalls", a.name)
+	x.stalls++
+	a.stalled, a.stalledAt = true, time.Now()
 }
 
 // allEnded reports whether all actors have ended, so that time changes nothing any more.
@@ -191,18 +245,8 @@ func (x *explorer) allEnded() bool {
 
 func (x *explorer) anyInFlight() bool { return slices.ContainsFunc(x.actors, (*actor).inFlight) }
 
-// passTime lets time pass to a time. Each invocation in progress stalls.
+// passTime lets time pass to a time.
 func (x *explorer) passTime(at time.Time) {
-	x.budget -= x.stallCost()
-	for _, a := range x.actors {
-		if a.inFlight() {
-			if !a.stalled {
-				x.world.logf("FAULT: %s stalls", a.name)
-				x.stalls++
-			}
-			a.stalled = true
-		}
-	}
 	x.jumps++
 	x.world.logf("-- time passes to %s", at.Sub(bubbleStart))
 	x.jump(at)

@@ -27,6 +27,9 @@ func (x *explorer) stateHash() uint64 {
 		h.add(status)
 		if a.stalled && !a.over() {
 			h.add(3)
+			if a.mustStall() {
+				h.add(4)
+			}
 		}
 		if !a.over() {
 			h.add(a.seen.sum)
@@ -155,14 +158,13 @@ func (c seeingClient) call(
 	ctx context.Context, writes string, repeat repeatCall, run func(context.Context) (uint64, error),
 ) {
 	c.x.record(ctx, c.i, repeat)
-	c.i.calls.now++
-	defer c.i.endCall()
 	made := &exploredCall{}
 	digest, err := run(context.WithValue(ctx, exploredCallKey{}, made))
-	c.i.seen.add(sightOf(ctx, made.name), uint64(time.Now().UnixNano()), digest, errorDigest(err))
+	c.i.seen.add(c.i.sightOf(ctx, made.name), uint64(time.Now().UnixNano()), digest, errorDigest(err))
 	if writes != "" && err == nil {
 		c.x.crashAfter(c.i, writes)
 	}
+	c.x.goOn(c.i)
 }
 
 // PutItem implements the client's operation.

@@ -13,15 +13,15 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// askedDriver is a driver that keeps what it was asked for an account.
-type askedDriver struct {
+// lookupDriver is a driver that keeps the last lookup of an account.
+type lookupDriver struct {
 	*operationtest.Driver
-	asked operator.Pin
+	found operator.Pin
 }
 
 // FindAccount implements operator.Driver.
-func (d *askedDriver) FindAccount(ctx context.Context, platform, id string) (string, error) {
-	d.asked = operator.Pin{Platform: platform, Account: id}
+func (d *lookupDriver) FindAccount(ctx context.Context, platform, id string) (string, error) {
+	d.found = operator.Pin{Platform: platform, Account: id}
 	return d.Driver.FindAccount(ctx, platform, id)
 }
 
@@ -39,7 +39,7 @@ func TestPin(t *testing.T) {
 		choice     operation.Choice
 		check      operation.CheckFunc
 		accountErr error
-		asked      operator.Pin
+		found      operator.Pin
 		account    string
 		kind       fault.Kind // 0 for no fault
 	}{
@@ -50,7 +50,7 @@ func TestPin(t *testing.T) {
 		{"no account", own, accepts, rejected, plain, "", fault.IntegrationRejected},
 	} {
 		w := operationtest.New(t)
-		driver := &askedDriver{Driver: w.Driver}
+		driver := &lookupDriver{Driver: w.Driver}
 		driver.AccountErr = c.accountErr
 		w.UseRoutes(driver, &operationtest.Routes{})
 		c.choice.Check = c.check
@@ -59,9 +59,9 @@ func TestPin(t *testing.T) {
 		if reservation != nil {
 			account = reservation.Account
 		}
-		if driver.asked != c.asked || account != c.account {
-			t.Errorf("%s: asked for %v and pinned to %q, want %v and %q",
-				c.name, driver.asked, account, c.asked, c.account)
+		if driver.found != c.found || account != c.account {
+			t.Errorf("%s: looked %v up and pinned to %q, want %v and %q",
+				c.name, driver.found, account, c.found, c.account)
 		}
 		if c.kind == 0 && err != nil || c.kind != 0 && kindOf(err) != c.kind {
 			t.Errorf("%s: %v, want kind %v", c.name, err, c.kind)
