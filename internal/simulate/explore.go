@@ -102,8 +102,7 @@ type explorer struct {
 	late          []lateWrite
 	lateEffect    bool // a request may still reach the operator
 	jumps         int
-	stalls        int  // of invocations
-	timePassed    bool // or may pass, during an invocation, so a delivery in progress can have passed its deadline
+	timePassed    bool // or may pass, while an actor delivers: it can have passed its deadline
 	lastSelected  time.Time
 	jumpTo        time.Time
 	preparing     []*actor // to be run one after the other before the search begins

@@ -92,7 +92,7 @@ func (a *actor) addCall(made access) {
 // delivery also fails if time passes during it: another call hangs, or an actor waits.
 func (x *explorer) isHealthQuiet() bool {
 	failed := func(r outside.Receipt) bool { return r.Fault != outside.NoFault }
-	if x.budget > 0 || x.stalls > 0 || x.timePassed || slices.ContainsFunc(x.actors, x.mayWait) {
+	if x.budget > 0 || x.timePassed || slices.ContainsFunc(x.actors, x.mayWait) {
 		return false
 	}
 	return !slices.ContainsFunc(x.world.servers[x.order.shop.host].Received(), failed)

@@ -35,7 +35,7 @@ func (x *explorer) selectNext(ready []kernel.Waiting, firstTimed time.Time) int 
 		return letTimePass // the run ends before the next step
 	}
 	if now := time.Now(); now.After(x.lastSelected) {
-		x.timePassed = x.timePassed || x.preparing == nil && x.anyInFlight()
+		x.timePassed = x.timePassed || x.preparing == nil && x.anyDelivers()
 		x.lastSelected = now
 	}
 	if !x.jumpTo.IsZero() {
@@ -147,7 +147,7 @@ func (x *explorer) alternatives(ready []kernel.Waiting, firstTimed time.Time) []
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
 	})
 	if !firstTimed.IsZero() && x.preparing == nil {
-		x.timePassed = true
+		x.timePassed = x.timePassed || x.anyDelivers()
 		if x.stallCost(ready) <= x.budget {
 			all = append(all, alternative{place: letTimePass, name: "time"})
 		}
@@ -234,7 +234,6 @@ func isReady(a *actor, ready []kernel.Waiting) bool {
 // stall lets an invocation make no step until time has passed.
 func (x *explorer) stall(a *actor) {
 	x.world.logf("FAULT: %s stalls", a.name)
-	x.stalls++
 	a.stalled, a.stalledAt = true, time.Now()
 }
 
@@ -243,7 +242,12 @@ func (x *explorer) allEnded() bool {
 	return !slices.ContainsFunc(x.actors, func(a *actor) bool { return !a.over() })
 }
 
-func (x *explorer) anyInFlight() bool { return slices.ContainsFunc(x.actors, (*actor).inFlight) }
+// anyDelivers reports whether an actor that delivers notifications acts.
+func (x *explorer) anyDelivers() bool {
+	return slices.ContainsFunc(x.actors, func(a *actor) bool {
+		return (a.kind == actorSweep || a.kind == actorRelay) && a.inFlight()
+	})
+}
 
 // passTime lets time pass to a time.
 func (x *explorer) passTime(at time.Time) {

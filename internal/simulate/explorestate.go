@@ -36,7 +36,6 @@ func (x *explorer) stateHash() uint64 {
 		}
 	}
 	h.add(uint64(x.jumps))         //nolint:gosec // small
-	h.add(uint64(x.stalls))        //nolint:gosec // small
 	h.add(uint64(x.moreCallbacks)) //nolint:gosec // small
 	if x.lateEffect {
 		h.add(5)
