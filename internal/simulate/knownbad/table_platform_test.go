@@ -98,4 +98,13 @@ var platformVariants = []variant{
 				"statuses...), ledger.Timestamp(i.Now())) {", "if callback.IsPinned(req, e) || early == nil {",
 		}},
 	},
+	{
+		name: "binding-forgotten", breaks: "a sent message whose binding failed is never bound", invariants: []int{8},
+		platforms: true,
+		world:     onPlatforms(choices{"platform": last, "SMS by a platform": last, "rate of table faults": last}),
+		edits: []edit{{
+			"functions/sms/sms.go", "bindAt = ledger.Timestamp(o.Pipeline.Now()).Add(ledger.FirstBindWait)",
+			"bindAt = time.Time{}",
+		}},
+	},
 }
