@@ -5,6 +5,8 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"os"
 	"os/signal"
 	"strings"
 	"sync"
@@ -59,7 +61,30 @@ func (d *database) start() error {
 }
 
 // restart starts the process after kill. It repeats that, because for a moment another connection may have the port.
-func (d *database) restart() error { return harness.Poll(context.Background(), portTimeout, d.start) }
+// If it fails, the error shows the sockets of the port.
+func (d *database) restart() error {
+	err := harness.Poll(context.Background(), portTimeout, d.start)
+	if err != nil {
+		return fmt.Errorf("%w; sockets of its port: %s", err, socketsOf(d.address))
+	}
+	return nil
+}
+
+// socketsOf returns the lines of /proc/net/tcp and tcp6 whose local port is that of an address.
+func socketsOf(address string) string {
+	local := netip.MustParseAddrPort(strings.TrimPrefix(address, "http://"))
+	suffix := fmt.Sprintf(":%04X", local.Port())
+	var sockets []string
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, _ := os.ReadFile(table)
+		for line := range strings.Lines(string(text)) {
+			if fields := strings.Fields(line); strings.HasSuffix(fields[1], suffix) {
+				sockets = append(sockets, strings.Join(fields, " "))
+			}
+		}
+	}
+	return strings.Join(sockets, "; ")
+}
 
 // current returns the last started process.
 func (d *database) current() *dynoxide.Server {

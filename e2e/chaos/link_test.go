@@ -16,8 +16,8 @@ import (
 	"mobilegateway/e2e/harness"
 )
 
-// portTimeout bounds the wait for a port that another connection has.
-const portTimeout = 20 * time.Second
+// portTimeout bounds the wait for a port that another connection has. It exceeds the minute of Linux's TIME-WAIT.
+const portTimeout = 75 * time.Second
 
 // faultDurations are how long a link's faults last. The longest one exceeds every timeout of a call to an operator.
 var faultDurations = []time.Duration{
