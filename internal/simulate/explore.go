@@ -38,6 +38,9 @@ type Scope struct {
 	Jumps int
 	// Full switches the reductions off, Paths also explores states that repeat again.
 	Full, Paths bool
+	// From and Until bound a part of the search by the values of the first choices of its paths. Until is not in the
+	// part, nil is no bound. A world is complete if its parts are, each explored by a process of its own.
+	From, Until []int
 	// Report, if set, gets the numbers of runs and states every 30 seconds of a long search. done is the part of the
 	// search that is over, if all its branches are equally long.
 	Report func(runs, states int, done float64)
@@ -113,7 +116,7 @@ type explorer struct {
 // Explore explores a world. run runs a function in a bubble of testing/synctest. maxRuns bounds the search, 0 for no
 // bound.
 func Explore(scope Scope, maxRuns int, run func(func())) Exploration {
-	s := newSearch()
+	s := newPart(scope.From, scope.Until)
 	s.keepsPaths = scope.Paths
 	e, reported := Exploration{}, time.Now()
 	for more := true; more && (maxRuns == 0 || s.runs < maxRuns); more = s.next() {

@@ -3,8 +3,10 @@ package simulate
 import (
 	"context"
 	"flag"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +22,8 @@ var (
 		"runs, 1 for all")
 	worldRuns  = flag.Int("world-runs", 0, "greatest number of runs of a world, 0 for no bound")
 	worldFault = flag.Int("world-faults", -1, "number of faults, instead of the world's own")
+	worldFrom  = flag.String("world-from", "", "values of the first choices, with commas, from which to search")
+	worldUntil = flag.String("world-until", "", "values of the first choices, with commas, at which to end the search")
 )
 
 // inBubble returns a function that runs another one in a bubble.
@@ -121,6 +125,7 @@ func TestExhaustive(t *testing.T) {
 		if *worldFault >= 0 {
 			scope.Faults = *worldFault
 		}
+		scope.From, scope.Until = valuesOf(t, *worldFrom), valuesOf(t, *worldUntil)
 		t.Run(scope.String(), func(t *testing.T) {
 			e := exploreAndLog(t, scope)
 			worlds, runs, states, depth = worlds+1, runs+e.Runs, states+e.States, max(depth, e.Depth)
@@ -128,6 +133,38 @@ func TestExhaustive(t *testing.T) {
 	}
 	t.Logf("%d worlds, %d runs, %d states, depth %d, %s", worlds, runs, states, depth,
 		time.Since(began).Round(time.Second))
+}
+
+// valuesOf reads numbers with commas between them.
+func valuesOf(t *testing.T, text string) (values []int) {
+	t.Helper()
+	for field := range strings.SplitSeq(text, ",") {
+		if value, err := strconv.Atoi(field); err == nil {
+			values = append(values, value)
+		} else if text != "" {
+			t.Fatalf("choices of a world: %v", err)
+		}
+	}
+	return values
+}
+
+// The parts of a search have the final states of the whole one.
+func TestParts(t *testing.T) {
+	scope := Scope{Kind: "sms", Actors: "RC", Faults: 1}
+	whole, found := exploreAndLog(t, scope), map[uint64]bool{}
+	bounds := [][]int{nil, {0, 0, 0, 1}, {0, 1}, {1}, nil}
+	for i := range len(bounds) - 1 {
+		scope.From, scope.Until = bounds[i], bounds[i+1]
+		part := exploreAndLog(t, scope)
+		if !part.Complete || part.Runs >= whole.Runs {
+			t.Errorf("the part from %v until %v has %d of %d runs, complete: %v", scope.From, scope.Until, part.Runs,
+				whole.Runs, part.Complete)
+		}
+		maps.Copy(found, part.Finals)
+	}
+	if !maps.Equal(found, whole.Finals) {
+		t.Errorf("the parts have %d final states, the whole search %d", len(found), len(whole.Finals))
+	}
 }
 
 // The reductions, and the repetition of recorded calls, lose nothing: with them and without them a world has the same

@@ -1,6 +1,9 @@
 package simulate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // branch is one choice of a path: value of count alternatives.
 type branch struct {
@@ -26,6 +29,7 @@ type search struct {
 	recorded recorded
 	entered  []entered // by the run, to take back
 	begun    int       // the length of the path when the run began
+	until    []int     // the values of the choices at which the search ends, nil for none
 }
 
 // entered is a state that a run entered, with what was known of it before.
@@ -37,6 +41,17 @@ type entered struct {
 
 func newSearch() *search {
 	return &search{states: map[uint64]int8{}, ends: map[uint64]bool{}, recorded: newRecorded()}
+}
+
+// newPart returns a search of the paths from one to another, by the values of their first choices. The second is not in
+// the part.
+func newPart(from, until []int) *search {
+	s := newSearch()
+	s.until = until
+	for _, value := range from {
+		s.path = append(s.path, branch{value: value})
+	}
+	return s
 }
 
 // begin starts the next run.
@@ -54,7 +69,13 @@ func (s *search) choose(label string, count int) int {
 		return 0
 	}
 	if s.place < len(s.path) {
-		b := s.path[s.place]
+		b := &s.path[s.place]
+		if b.count == 0 { // of the first path of a part
+			b.label, b.count = label, count
+		}
+		if b.value >= count {
+			panic(fmt.Sprintf("explore: a part begins at alternative %d of %q, which has %d", b.value, label, count))
+		}
 		if b.label != label || b.count != count {
 			panic(fmt.Sprintf("explore: %q of %d was %q of %d in an earlier run: the history is not deterministic",
 				label, count, b.label, b.count))
@@ -102,9 +123,22 @@ func (s *search) next() bool {
 	for len(s.path) > 0 {
 		last := &s.path[len(s.path)-1]
 		if last.value++; last.value < last.count {
-			return true
+			if s.until == nil || slices.Compare(s.values(), s.until) < 0 {
+				return true
+			}
+			s.path = nil
+			return false
 		}
 		s.path = s.path[:len(s.path)-1]
 	}
 	return false
+}
+
+// values are the values of the path.
+func (s *search) values() []int {
+	values := make([]int, len(s.path))
+	for i, b := range s.path {
+		values[i] = b.value
+	}
+	return values
 }
