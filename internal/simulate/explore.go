@@ -39,7 +39,7 @@ type Scope struct {
 	// Full switches the reductions off, Paths also explores states that repeat again.
 	Full, Paths bool
 	// From and Until bound a part of the search by the values of the first choices of its paths. Until is not in the
-	// part, nil is no bound. A world is complete if its parts are, each explored by a process of its own.
+	// part, nil does not bound it. A world is complete if its parts are, each explored by a process of its own.
 	From, Until []int
 	// Report, if set, gets the numbers of runs and states every 30 seconds of a long search. done is the part of the
 	// search that is over, if all its branches are equally long.
