@@ -118,8 +118,8 @@ type explorer struct {
 func Explore(scope Scope, maxRuns int, run func(func())) Exploration {
 	s := newPart(scope.From, scope.Until)
 	s.keepsPaths = scope.Paths
-	e, reported := Exploration{}, time.Now()
-	for more := true; more && (maxRuns == 0 || s.runs < maxRuns); more = s.next() {
+	e, reported, more := Exploration{}, time.Now(), true
+	for ; more && (maxRuns == 0 || s.runs < maxRuns); more = s.next() {
 		s.begin()
 		run(func() { e.Violation = exploreOnce(scope, s, quietEnd, nil) })
 		for s.recorded.missing != 0 {
@@ -138,7 +138,7 @@ func Explore(scope Scope, maxRuns int, run func(func())) Exploration {
 			scope.Report(s.runs, len(s.states), s.done())
 		}
 	}
-	e.Complete = e.Violation == nil && len(s.path) == 0
+	e.Complete = !more
 	e.Runs, e.States, e.Ends, e.Depth, e.Finals = s.runs, len(s.states), len(s.ends), s.depth, s.ends
 	return e
 }

@@ -121,11 +121,12 @@ func TestExhaustive(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	began, worlds, runs, states, depth := time.Now(), 0, 0, 0, 0
+	from, until := valuesOf(t, *worldFrom), valuesOf(t, *worldUntil)
 	for _, scope := range scopes(*exhaustive) {
+		scope.From, scope.Until = from, until
 		if *worldFault >= 0 {
 			scope.Faults = *worldFault
 		}
-		scope.From, scope.Until = valuesOf(t, *worldFrom), valuesOf(t, *worldUntil)
 		t.Run(scope.String(), func(t *testing.T) {
 			e := exploreAndLog(t, scope)
 			worlds, runs, states, depth = worlds+1, runs+e.Runs, states+e.States, max(depth, e.Depth)
@@ -138,12 +139,15 @@ func TestExhaustive(t *testing.T) {
 // valuesOf reads numbers with commas between them.
 func valuesOf(t *testing.T, text string) (values []int) {
 	t.Helper()
+	if text == "" {
+		return nil
+	}
 	for field := range strings.SplitSeq(text, ",") {
-		if value, err := strconv.Atoi(field); err == nil {
-			values = append(values, value)
-		} else if text != "" {
+		value, err := strconv.Atoi(field)
+		if err != nil {
 			t.Fatalf("choices of a world: %v", err)
 		}
+		values = append(values, value)
 	}
 	return values
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -10,6 +11,9 @@ type branch struct {
 	label        string
 	count, value int
 }
+
+// compare compares the value of the branch with another one.
+func (b branch) compare(value int) int { return cmp.Compare(b.value, value) }
 
 // search walks a tree of choices depth first. Each run repeats the path so far and takes the first alternative of every
 // further choice. It remembers the states that it has seen, so that each one is explored once.
@@ -118,27 +122,14 @@ func (s *search) done() float64 {
 	return done
 }
 
-// next changes the path to the next unexplored one. It returns false if there is none.
+// next changes the path to the next unexplored one. It returns false if there is none in the part.
 func (s *search) next() bool {
 	for len(s.path) > 0 {
 		last := &s.path[len(s.path)-1]
 		if last.value++; last.value < last.count {
-			if s.until == nil || slices.Compare(s.values(), s.until) < 0 {
-				return true
-			}
-			s.path = nil
-			return false
+			return s.until == nil || slices.CompareFunc(s.path, s.until, branch.compare) < 0
 		}
 		s.path = s.path[:len(s.path)-1]
 	}
 	return false
-}
-
-// values are the values of the path.
-func (s *search) values() []int {
-	values := make([]int, len(s.path))
-	for i, b := range s.path {
-		values[i] = b.value
-	}
-	return values
 }
