@@ -5,8 +5,6 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"net/netip"
-	"os"
 	"os/signal"
 	"strings"
 	"sync"
@@ -15,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/dynoxide"
 )
 
@@ -49,7 +46,7 @@ func (d *database) start() error {
 	if d.address == "" {
 		server, err = dynoxide.Start(ctx, d.path)
 	} else {
-		server, err = dynoxide.StartAgain(ctx, d.path, strings.TrimPrefix(d.address, "http://"))
+		server, err = dynoxide.StartAgain(ctx, d.path, d.host())
 	}
 	if err != nil {
 		return fmt.Errorf("start the database: %w", err)
@@ -60,31 +57,11 @@ func (d *database) start() error {
 	return nil
 }
 
-// restart starts the process after kill. It repeats that, because for a moment another connection may have the port.
-// If it fails, the error shows the sockets of the port.
-func (d *database) restart() error {
-	err := harness.Poll(context.Background(), portTimeout, d.start)
-	if err != nil {
-		return fmt.Errorf("%w; sockets of its port: %s", err, socketsOf(d.address))
-	}
-	return nil
-}
+// restart starts the process after kill.
+func (d *database) restart() error { return listenAgain(d.host(), d.start) }
 
-// socketsOf returns the lines of /proc/net/tcp and tcp6 whose local port is that of an address.
-func socketsOf(address string) string {
-	local := netip.MustParseAddrPort(strings.TrimPrefix(address, "http://"))
-	suffix := fmt.Sprintf(":%04X", local.Port())
-	var sockets []string
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		text, _ := os.ReadFile(table)
-		for line := range strings.Lines(string(text)) {
-			if fields := strings.Fields(line); strings.HasSuffix(fields[1], suffix) {
-				sockets = append(sockets, strings.Join(fields, " "))
-			}
-		}
-	}
-	return strings.Join(sockets, "; ")
-}
+// host returns the address without its scheme.
+func (d *database) host() string { return strings.TrimPrefix(d.address, "http://") }
 
 // current returns the last started process.
 func (d *database) current() *dynoxide.Server {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -127,8 +129,33 @@ func (l *link) disconnect() (connect func() error, err error) {
 	return l.start, nil
 }
 
-// start listens again. It repeats that, because for a moment another connection may have the port.
-func (l *link) start() error { return harness.Poll(context.Background(), portTimeout, l.proxy.Start) }
+// start listens again.
+func (l *link) start() error { return listenAgain(l.proxy.Listen, l.proxy.Start) }
+
+// listenAgain starts what listened at an address before. It repeats that, because for a moment another connection may
+// have the port. If it fails, the error shows the sockets of the port.
+func listenAgain(address string, start func() error) error {
+	err := harness.Poll(context.Background(), portTimeout, start)
+	if err != nil {
+		return fmt.Errorf("%w; sockets of its port: %s", err, socketsOf(address))
+	}
+	return nil
+}
+
+// socketsOf returns the lines of /proc/net/tcp and tcp6 whose local port is that of an address.
+func socketsOf(address string) string {
+	suffix := fmt.Sprintf(":%04X", netip.MustParseAddrPort(address).Port())
+	var sockets []string
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, _ := os.ReadFile(table)
+		for line := range strings.Lines(string(text)) {
+			if fields := strings.Fields(line); strings.HasSuffix(fields[1], suffix) {
+				sockets = append(sockets, strings.Join(fields, " "))
+			}
+		}
+	}
+	return strings.Join(sockets, "; ")
+}
 
 // reset ends the fault. It also ends all connections: one that lost data must not be used again.
 func (l *link) reset() error {
