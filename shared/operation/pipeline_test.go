@@ -217,15 +217,26 @@ func TestNothingSent(t *testing.T) {
 	}
 }
 
+// No outcome is reported before it is stored. A refusal would let the merchant give the order up, or take a new key,
+// while a retry under this key still gets another response.
 func TestRecordOutcomeWhenStoreFails(t *testing.T) {
-	w := operationtest.New(t)
-	reservation := mustReserve(t, w)
-	w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.LostResponse })
-	result := operator.Result{Outcome: operator.Succeeded}
-	_, err := w.Pipeline.RecordOutcome(
-		context.Background(), w.NewRequest(), reservation, result, operation.CallOutcomes{})
-	if kindOf(err) != fault.OutcomeUnknown {
-		t.Errorf("an outcome that may not be stored is reported: %v", err)
+	for name, result := range map[string]operator.Result{
+		"success":     {Outcome: operator.Succeeded},
+		"refusal":     operationtest.RefuseFinally("POL1000")(nil),
+		"not applied": operationtest.RespondUnavailable(nil),
+		"unknown":     operationtest.LoseRequest(nil),
+	} {
+		for _, failure := range []storetest.Fault{storetest.LostResponse, storetest.FailedBeforeApply} {
+			w := operationtest.New(t)
+			reservation := mustReserve(t, w)
+			w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return failure })
+			entry, err := w.Pipeline.RecordOutcome(
+				context.Background(), w.NewRequest(), reservation, result, operation.CallOutcomes{})
+			if entry != nil || kindOf(err) != fault.OutcomeUnknown {
+				t.Errorf("%s, table %v: an outcome that may not be stored is reported: %v, %v",
+					name, failure, entry, err)
+			}
+		}
 	}
 }
 
