@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,75 @@ func TestRevokeTokens(t *testing.T) {
 	d.expectOutput("audit", "revoke a key", "ring tokens", "key 1, compromised")
 	d.expectExit("keys revoke tokens 1 --compromised"+confirmFlags, ExitFailed, "no live key 1")
 	d.expectExit("keys retire tokens 1"+confirmFlags, ExitFailed, "no key 1")
+}
+
+// failingSecrets is a store whose nth put fails, before or after it was stored. after runs after each put.
+type failingSecrets struct {
+	SecretStore
+	puts, failing int
+	isStored      bool
+	after         func()
+}
+
+// Put implements SecretStore.
+func (f *failingSecrets) Put(ctx context.Context, current StoredSecret, value []byte) error {
+	defer f.after()
+	f.puts++
+	if f.puts != f.failing {
+		return f.SecretStore.Put(ctx, current, value)
+	}
+	if f.isStored {
+		if err := f.SecretStore.Put(ctx, current, value); err != nil {
+			return err
+		}
+	}
+	return errors.New("no response")
+}
+
+// decision "key-rings": a function may sign with any live private key. So the public ring has each of their numbers, or
+// their tombstones, after every put, also if one of the puts fails. The same command completes the change.
+func TestPublicRingHasEachLivePrivateKey(t *testing.T) {
+	for _, line := range []string{"keys add tokens", "keys revoke tokens 1 --compromised"} {
+		for failing := range 3 { // 0: none
+			for _, isStored := range []bool{false, true} {
+				d := newTestTool(t)
+				d.apply("keys add tokens")
+				d.now = d.now.Add(time.Hour)
+				failures := &failingSecrets{SecretStore: d.vault, failing: failing, isStored: isStored}
+				failures.after = func() {
+					private, public := d.parseRing("token-keys"), d.parseRing("token-public-keys")
+					for _, key := range private.Keys() {
+						isPublic := slices.ContainsFunc(public.Keys(), func(k keyring.Key) bool {
+							return k.Number == key.Number
+						})
+						if key.RevokedAt.IsZero() && !isPublic {
+							t.Errorf("%s, put %d fails, stored %v: key %d signs, and is not in the public ring",
+								line, failing, isStored, key.Number)
+						}
+					}
+				}
+				d.changeStores(func(stores *Stores) { stores.Secrets = failures })
+				code, _, stderr := d.run(line + confirmFlags)
+				if (code == ExitDone) != (failing == 0) {
+					t.Fatalf("%s, put %d fails: exit %d: %s", line, failing, code, stderr)
+				}
+				if failing > 0 && len(d.parseRing("token-keys").Keys()) == 1 {
+					d.apply(line)
+				}
+				checkEqual(t, line+": keys", len(d.parseRing("token-keys").Keys()), 2)
+			}
+		}
+	}
+}
+
+// parseRing returns a stored ring.
+func (d *testTool) parseRing(name string) *keyring.Ring {
+	d.t.Helper()
+	ring, err := keyring.Parse(d.vault.values[name])
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return ring
 }
 
 // decision "key-rings": the costs are shown before a callback key is revoked, and what is lost waits for a person.

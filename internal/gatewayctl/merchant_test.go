@@ -116,6 +116,38 @@ func TestChangeSuspendResume(t *testing.T) {
 	checkEqual(t, "status of a resumed merchant", all[0].Status, merchant.StatusActive)
 }
 
+// A replay waits until no function has the profile of before in its cache. It knows that by UpdatedAt, so each command
+// that changes a profile sets it.
+func TestProfileCommandsSetUpdated(t *testing.T) {
+	for _, line := range []string{
+		"merchant change ShopA --notif-url https://shop.example/other",
+		"merchant suspend ShopA", "merchant resume ShopA",
+		"host add ShopA b.example", "host remove ShopA b.example",
+		"token issue ShopA", "token revoke ShopA 2", "token rotate ShopA --force",
+		"client-secret issue ShopA", "client-secret revoke ShopA 2", "client-secret rotate ShopA --force",
+		"webhook-secret rotate ShopA", "webhook-secret revoke ShopA 1", "keys revoke webhooks 1 --compromised",
+	} {
+		t.Run(line, func(t *testing.T) {
+			d, shop := newShopTool(t)
+			d.now = d.now.Add(time.Hour)
+			d.apply(map[string][]string{
+				"merchant resume ShopA":         {"merchant suspend ShopA"},
+				"host remove ShopA b.example":   {"host add ShopA b.example"},
+				"token revoke ShopA 2":          {"token issue ShopA"},
+				"client-secret revoke ShopA 2":  {"client-secret issue ShopA"},
+				"webhook-secret revoke ShopA 1": {"webhook-secret rotate ShopA"},
+			}[line]...)
+			d.now = d.now.Add(time.Hour)
+			d.apply(line)
+			profile, err := d.merchants.Profile(t.Context(), shop.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkEqual(t, "updated", profile.UpdatedAt, d.now)
+		})
+	}
+}
+
 func TestHosts(t *testing.T) {
 	d, _ := newShopTool(t)
 	d.expectExit("host add ShopA 10.0.0.1"+confirmFlags, ExitUsage, "10.0.0.1")

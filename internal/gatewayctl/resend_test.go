@@ -87,10 +87,13 @@ func TestResendFollowsTheProfile(t *testing.T) {
 	d, shop := newShopTool(t)
 	fromProfile := func(e *ledger.Entry) { e.NotifyFrom = ledger.AddressOfProfile }
 	provisioned, named := d.addWaitingPayment(shop, 1, fromProfile), d.addWaitingPayment(shop, 2)
+	d.now = d.now.Add(time.Hour) // the merchant is not new: only the change keeps functions from being current
 	d.apply("merchant change ShopA --notif-url "+newURL+" --host new.example",
 		"host add ShopA shop.example")
 	line := "deliveries send --merchant ShopA --since 2026-03-01"
-	d.expectBoth(line, ExitFailed, "functions use its notif_url from 2026-03-01T12:00:35Z on")
+	d.expectBoth(line, ExitFailed, "functions use its notif_url from 2026-03-01T13:00:35Z on")
+	dead := d.addWaitingPayment(shop, 3, fromProfile, func(e *ledger.Entry) { e.Outbox[0].DeadReason = "server" })
+	d.expectBoth("deliveries replay "+dead.ID, ExitFailed, "functions use its notif_url from 2026-03-01T13:00:35Z on")
 	d.now = d.now.Add(35 * time.Second)
 	moved := destination{URL: newURL, Former: shopURL}
 	checkEqual(t, "dry run", query[resendResult](d, line).Addresses,
