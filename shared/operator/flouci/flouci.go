@@ -129,16 +129,19 @@ func buildPayment(call operator.PayCall) (upstream.Request, *fault.Fault) {
 	}, nil
 }
 
-// hasMessage reports whether a response is an error in Flouci's own form: with a message, and without a payment.
+// hasMessage reports whether a response is an error in Flouci's own form: with a message, and without a payment or its
+// page.
 func hasMessage(x upstream.Exchange) bool {
 	doc, isDocument := x.Document()
-	return isDocument && upstream.Text(doc, "result.message") != "" && upstream.Text(doc, "result.payment_id") == ""
+	return isDocument && upstream.Text(doc, "result.message") != "" &&
+		upstream.Text(doc, "result.payment_id") == "" && upstream.URL(doc, "result.link") == ""
 }
 
 // isKeyRefused reports whether Flouci refused the keys, before it processed the request.
 func isKeyRefused(x upstream.Exchange) bool { return x.IsUnauthorized() && hasMessage(x) }
 
-// readPage reads the response to a request for a page. A failure does not count before mayFailAt.
+// readPage reads the response to a request for a page. A flag of success that is not true beside a page contradicts it:
+// the payer may be able to pay. A failure does not count before mayFailAt.
 func readPage(x upstream.Exchange, key string, mayFailAt time.Time) operator.PayResponse {
 	cause := fmt.Errorf("the operator responded %d", x.Status)
 	result := upstream.Unknown(cause)
@@ -149,7 +152,7 @@ func readPage(x upstream.Exchange, key string, mayFailAt time.Time) operator.Pay
 	id, address := upstream.Text(doc, "result.payment_id"), upstream.URL(doc, "result.link")
 	refusals := []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}
 	switch {
-	case x.IsSuccess() && isID(id) && address != "" && isKeyOrAbsent(doc, key):
+	case x.IsSuccess() && isID(id) && address != "" && isKeyOrAbsent(doc, key) && !hasFailed(doc):
 		return operator.PayResponse{
 			Result:   operator.Result{Outcome: operator.Succeeded},
 			Material: id + " " + strconv.FormatInt(mayFailAt.Unix(), 10),
@@ -226,6 +229,19 @@ func isSuccessful(doc *strictjson.Reader) bool {
 		Success bool `json:"success"`
 	}
 	return json.Unmarshal(doc.Canonical(), &flags) == nil && flags.Success
+}
+
+// hasFailed reports whether the response to a payment has a flag success, at its root or in its result, that is not
+// true.
+func hasFailed(doc *strictjson.Reader) bool {
+	flags := struct {
+		Success *bool `json:"success"`
+		Result  struct {
+			Success *bool `json:"success"`
+		} `json:"result"`
+	}{}
+	isFalse := func(flag *bool) bool { return flag != nil && !*flag }
+	return json.Unmarshal(doc.Canonical(), &flags) != nil || isFalse(flags.Success) || isFalse(flags.Result.Success)
 }
 
 // readAmount returns the amount of a response as a decimal; false if there is none.
