@@ -296,13 +296,9 @@ func readControl[T any](s stubStory, path string) (list []T, err error) {
 	return list, json.Unmarshal(text, &list)
 }
 
-// effects lists the effects of an order. Orange Cameroon gets the order only in the callback's address.
+// effects lists the effects of an order.
 func (s stubStory) effects(order string) ([]effect, error) {
-	if s.platform.prefix != "orangecm" {
-		return readControl[effect](s, "effects?key="+order)
-	}
-	all, err := readControl[effect](s, "effects")
-	return slices.DeleteFunc(all, func(e effect) bool { return !strings.Contains(e.CallbackURL, order) }), err
+	return readControl[effect](s, "effects?key="+order)
 }
 
 func (s stubStory) checkEffects(order string, want int) error {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +31,13 @@ type Keys struct {
 	OrderID string
 	// MSISDN is the payer's number of a call that creates a transaction. It selects the outcome.
 	MSISDN string
+	// CallbackOrder is the gateway's order id in the address for the callback. It may be longer than OrderID.
+	CallbackOrder string
+}
+
+// match reports whether wanted is one of the keys. Empty wants all.
+func (k Keys) match(wanted string) bool {
+	return wanted == "" || slices.Contains([]string{k.Key, k.OrderID, k.MSISDN, k.CallbackOrder}, wanted)
 }
 
 // Operation is one endpoint. Pattern is that of http.ServeMux.
@@ -37,6 +46,8 @@ type Operation struct {
 	// Key, OrderID and MSISDN are the sources of Keys: "header:X-Name", "path:name", "query:name", or the path of a
 	// field in the body. "page:name" is the key of the page whose id is in the path. The default is none.
 	Key, OrderID, MSISDN string
+	// Callback is the source of the callback's address, for a platform that gets a digest of a long order id.
+	Callback string
 	// Identify changes the keys of a call, under the lock; nil changes nothing.
 	Identify func(c *Call)
 	// Open leaves Spec.Authorize out.
@@ -148,7 +159,8 @@ func (p *Platform) handle(w http.ResponseWriter, r *http.Request, o Operation) {
 		c.Fields = nil // a form, for example
 	}
 	p.mu.Lock()
-	c.Keys = Keys{p.value(c, o.Key), p.value(c, o.OrderID), p.value(c, o.MSISDN)}
+	order := path.Base(path.Dir(p.value(c, o.Callback))) // the last segment is the token
+	c.Keys = Keys{p.value(c, o.Key), p.value(c, o.OrderID), p.value(c, o.MSISDN), order}
 	if o.Identify != nil {
 		o.Identify(c)
 	}

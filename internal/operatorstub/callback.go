@@ -32,7 +32,7 @@ func (p *Platform) SendAfter(d time.Duration, t *Transaction, callbacks []Callba
 
 func (p *Platform) send(t *Transaction, callbacks []Callback) {
 	if len(callbacks) > 0 {
-		keys := Keys{Key: t.Key, OrderID: t.OrderID}
+		keys := t.Keys
 		p.config.After(0, func() { p.deliver(context.Background(), keys, callbacks) })
 	}
 }

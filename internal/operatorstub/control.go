@@ -17,11 +17,13 @@ type callRecord struct {
 	OrderID   string    `json:"order_id,omitempty"`
 	Status    int       `json:"status"`
 	At        time.Time `json:"at"`
+
+	keys Keys
 }
 
 func (p *Platform) record(operation string, k Keys, status int) {
 	p.mu.Lock()
-	p.calls = append(p.calls, callRecord{operation, k.Key, k.OrderID, status, p.Now()})
+	p.calls = append(p.calls, callRecord{operation, k.Key, k.OrderID, status, p.Now(), k})
 	p.mu.Unlock()
 	p.config.Logf("%s: %s %s: %d", p.spec.Operator, operation, k.Key, status)
 }
@@ -38,13 +40,21 @@ func (p *Platform) addControl(mux *http.ServeMux) {
 	}
 	control("GET /stub/v1/effects", func(r *http.Request) Response {
 		key := r.URL.Query().Get("key")
-		return listOf(p.effects, func(e Effect) bool { return matches(key, e.Key, e.orderID) })
+		return listOf(p.effects, func(e Effect) bool { return e.keys.match(key) })
 	})
 	control("GET /stub/v1/calls", func(r *http.Request) Response {
 		key := r.URL.Query().Get("key")
-		return listOf(p.calls, func(c callRecord) bool { return matches(key, c.Key, c.OrderID) })
+		return listOf(p.calls, func(c callRecord) bool { return c.keys.match(key) })
 	})
 	control("POST /stub/v1/script", p.addScript)
+	control("GET /stub/v1/script", func(*http.Request) Response {
+		return listOf(p.scripts, func(s *script) bool { return len(s.Calls) > 0 })
+	})
+	control("DELETE /stub/v1/script", func(r *http.Request) Response {
+		key := r.URL.Query().Get("key")
+		p.scripts = slices.DeleteFunc(p.scripts, func(s *script) bool { return key == "" || s.Key == key })
+		return Response{Status: http.StatusNoContent}
+	})
 	control("GET /stub/v1/quirks", func(*http.Request) Response { return p.listQuirks() })
 	control("PUT /stub/v1/quirks", p.replaceQuirks)
 	control("POST /stub/v1/revoke-tokens", func(*http.Request) Response {

@@ -27,7 +27,8 @@
 //
 //	GET  /stub/v1/effects?key=    effects; key is the upstream key or the order id, and all effects without it
 //	GET  /stub/v1/calls?key=      {operation, key, order_id, status, at}; status 0 is a closed connection
-//	POST /stub/v1/script          {"key","operation","calls":[...]}; no key or operation matches all
+//	POST /stub/v1/script          {"key","operation","calls":[...]}; no key or operation matches all. GET lists the
+//	                              rest, DELETE with ?key= deletes the scripts of a key, and all without it
 //	PUT  /stub/v1/quirks          {"name":true}; replaces the switches, GET lists them
 //	POST /stub/v1/revoke-tokens   makes every token invalid
 //

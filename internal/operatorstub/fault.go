@@ -70,7 +70,7 @@ type script struct {
 
 func (p *Platform) nextScripted(operation string, k Keys) (string, bool) {
 	for _, s := range p.scripts {
-		isFor := cmp.Or(s.Operation, operation) == operation && matches(s.Key, k.Key, k.OrderID, k.MSISDN)
+		isFor := cmp.Or(s.Operation, operation) == operation && k.match(s.Key)
 		if isFor && len(s.Calls) > 0 {
 			mode := s.Calls[0]
 			s.Calls = s.Calls[1:]
@@ -78,9 +78,4 @@ func (p *Platform) nextScripted(operation string, k Keys) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// matches reports whether wanted is one of the keys. Empty wants all.
-func matches(wanted string, keys ...string) bool {
-	return wanted == "" || slices.Contains(keys, wanted)
 }

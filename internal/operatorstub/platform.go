@@ -87,7 +87,7 @@ type Effect struct {
 	CallbackURL string    `json:"callback_url"`
 	Operator    string    `json:"operator"`
 
-	orderID string
+	keys Keys
 }
 
 // Platform is the state of one operator's stub. It is safe for concurrent use and in memory only.
@@ -221,6 +221,6 @@ func (p *Platform) All(fits func(*Transaction) bool) []*Transaction {
 func (p *Platform) AddEffect(t *Transaction, kind string) {
 	p.effects = append(p.effects, Effect{
 		Kind: kind, Key: t.Key, Amount: t.Amount, Currency: t.Currency, At: p.Now(), CallbackURL: t.CallbackURL,
-		Operator: p.spec.Operator, orderID: t.OrderID,
+		Operator: p.spec.Operator, keys: t.Keys,
 	})
 }

@@ -171,6 +171,25 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+func TestScriptsAreListedAndDeleted(t *testing.T) {
+	const first, second = `{"key":"a","operation":"","calls":["500"]}`, `{"key":"b","operation":"pay","calls":["429"]}`
+	for _, c := range []struct{ path, left string }{
+		{"/stub/v1/script?key=a", "[" + second + "]"},
+		{"/stub/v1/script?key=c", "[" + first + "," + second + "]"},
+		{"/stub/v1/script", "[]"},
+	} {
+		h := example(&stubtest.Callbacks{})
+		stubtest.Do(t, h, "POST", "/stub/v1/script", first)
+		stubtest.Do(t, h, "POST", "/stub/v1/script", second)
+		if status, _ := stubtest.Do(t, h, "DELETE", c.path, ""); status != http.StatusNoContent {
+			t.Errorf("DELETE %s: %d, want 204", c.path, status)
+		}
+		if _, left := stubtest.Do(t, h, "GET", "/stub/v1/script", ""); left != c.left {
+			t.Errorf("DELETE %s leaves %s, want %s", c.path, left, c.left)
+		}
+	}
+}
+
 func TestControlNamesWhatWorks(t *testing.T) {
 	for _, c := range []struct{ method, path, body, want string }{
 		{"POST", "/stub/v1/script", `{"calls":["odd"]}`, "401, 429, 500, 503, cut, empty, garbage, html"},

@@ -104,7 +104,7 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			{Pattern: "POST /token", Name: "token", Open: true, Serve: s.token},
 			{Pattern: "POST " + base + "init", Name: "init", Serve: s.init},
 			{Pattern: "POST " + base + "pay", Name: "pay", Key: "payToken", OrderID: "orderId",
-				MSISDN: "subscriberMsisdn", Check: s.checkPay, Serve: s.pay},
+				MSISDN: "subscriberMsisdn", Callback: "notifUrl", Check: s.checkPay, Serve: s.pay},
 			{Pattern: "GET " + base + "push/{token}", Name: "push", Key: "path:token", Serve: s.status},
 			{Pattern: "GET " + base + "paymentstatus/{token}", Name: "status", Key: "path:token", Serve: s.status},
 		},
