@@ -38,10 +38,16 @@ type stubPlatform struct {
 	ends                                         map[string]stubEnd
 }
 
-// approvals are the ends where the operator reports that the payer refused. A 503 is never sent again.
-var approvals = map[string]stubEnd{
-	"1001": {http.StatusCreated, "cancelled", 0}, "1009": {http.StatusCreated, "pending", 0},
-}
+// approvals are the ends where the operator reports that the payer refused. A 503 is never sent again. deposits are
+// those where the operator's rejection proves that nothing was applied.
+var (
+	approvals = map[string]stubEnd{
+		"1001": {http.StatusCreated, "cancelled", 0}, "1009": {http.StatusCreated, "pending", 0},
+	}
+	deposits = map[string]stubEnd{
+		"1001": approvals["1001"], "1009": {http.StatusServiceUnavailable, "successful", 1},
+	}
+)
 
 // openSessions are the ends where a payer whose payment failed may try again for 30 minutes.
 var openSessions = map[string]stubEnd{
@@ -59,11 +65,11 @@ var stubPlatforms = []stubPlatform{
 	{prefix: "mtn", operator: "mtn", country: "CM", channel: "tpe", currency: "XAF", numbers: "+23767000",
 		ends: approvals},
 	{prefix: "pawapay", operator: "moov", country: "BF", channel: "ussd", currency: "XOF", numbers: "+2267000",
-		ends: approvals},
+		ends: deposits},
 	{prefix: "pawapay", operator: "airtel", country: "CD", channel: "ussd", currency: "USD", numbers: "+24397000",
-		ends: approvals},
+		ends: deposits},
 	{prefix: "pawapay", operator: "free", country: "SN", channel: "tpe", currency: "XOF", numbers: "+22176000",
-		ends: approvals},
+		ends: deposits},
 	{prefix: "orangecm", operator: "orange", country: "CM", channel: "ussd", currency: "XAF", numbers: "+23769000",
 		ends: map[string]stubEnd{
 			"1002": {http.StatusForbidden, "failed", 0}, // refused at once
@@ -80,11 +86,11 @@ var stubPlatforms = []stubPlatform{
 	{prefix: "orangewebpay", operator: "orange", country: "CM", channel: "web", currency: "XAF",
 		pageNumbers: "+23769000", only: someStories},
 	{prefix: "pawapay", operator: "orange", country: "BF", channel: "ussd", currency: "XOF", numbers: "+2267000",
-		otp: "123456", ends: approvals, only: someStories},
+		otp: "123456", ends: deposits, only: someStories},
 	{prefix: "pawapay", operator: "orange", country: "CD", channel: "ussd", currency: "USD", numbers: "+24389000",
-		ends: approvals, only: someStories},
+		ends: deposits, only: someStories},
 	{prefix: "pawapay", operator: "vodacom", country: "CD", channel: "tpe", currency: "USD", numbers: "+24381000",
-		ends: approvals, only: someStories},
+		ends: deposits, only: someStories},
 	{prefix: "flouci", operator: "flouci", country: "TN", channel: "web", currency: "TND", pageNumbers: "+2162000",
 		ends: map[string]stubEnd{ // a failure counts 20 minutes after the request
 			"1001": {http.StatusCreated, "pending", 0}, "1002": {http.StatusCreated, "pending", 0},
@@ -202,7 +208,7 @@ func (s stubStory) pay(ending string, want stubEnd) {
 	}
 	payment := s.newPayment(order, number)
 	created := s.send(payment, want.response)
-	if created.status == http.StatusGatewayTimeout { // no page yet: the same request again has one
+	if created.status >= http.StatusServiceUnavailable { // 503, or 504 without a page: the same request again
 		created = s.send(payment, http.StatusCreated)
 	}
 	if s.platform.channel == "web" {

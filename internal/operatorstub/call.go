@@ -206,7 +206,7 @@ func (p *Platform) respond(mode string, o Operation, c *Call) Response {
 		return repeated
 	}
 	name, applied := strings.CutSuffix(mode, "-applied")
-	faulty := p.faults()[name]
+	faulty := p.faults(c.Key)[name]
 	if applied {
 		faulty.First = p.serve(o, c).First
 	}

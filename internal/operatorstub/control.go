@@ -85,10 +85,10 @@ func (p *Platform) addScript(r *http.Request) Response {
 		return refuse("operation %q is unknown; use one of: %s", s.Operation, strings.Join(operations, ", "))
 	}
 	for _, mode := range s.Calls {
-		_, isFault := p.faults()[strings.TrimSuffix(mode, "-applied")]
+		_, isFault := p.faults("")[strings.TrimSuffix(mode, "-applied")]
 		if !isFault && !slices.Contains([]string{"ok", "slow", "twice"}, mode) {
 			return refuse(`mode %q is unknown; use one of: ok, slow, twice, %s, or a fault with the suffix "-applied"`,
-				mode, strings.Join(slices.Sorted(maps.Keys(p.faults())), ", "))
+				mode, strings.Join(slices.Sorted(maps.Keys(p.faults(""))), ", "))
 		}
 	}
 	p.scripts = append(p.scripts, &s)

@@ -47,11 +47,16 @@ var commonFaults = map[string]Response{
 	"429":     HTML(http.StatusTooManyRequests, "Too Many Requests"),
 }
 
-// faults returns all faults by name: the Spec's replace its errors, which replace the common ones.
-func (p *Platform) faults() map[string]Response {
+// faults returns all faults of a call with this key by name: the Spec's replace its errors, which replace the common
+// ones.
+func (p *Platform) faults(key string) map[string]Response {
+	detail := ""
+	if p.spec.NamesKey {
+		detail = key
+	}
 	faults := maps.Clone(commonFaults)
 	for _, e := range slices.Backward(p.spec.Errors) {
-		response := p.spec.ErrorForm(e, "")
+		response := p.spec.ErrorForm(e, detail)
 		faults[e.Name] = response
 		if e.Status >= http.StatusBadRequest {
 			faults[strconv.Itoa(e.Status)] = response

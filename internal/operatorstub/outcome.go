@@ -1,6 +1,9 @@
 package operatorstub
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Result is the end of a transaction: Paid, Undecided, or a failure. A failure is one of the constants or an operator's
 // own word, which the stub understands.
@@ -56,6 +59,9 @@ func (p *Platform) OutcomeFor(msisdn string) Outcome {
 		return o
 	}
 	if o, ok := outcomes[msisdn[max(len(msisdn)-4, 0):]]; ok {
+		if o.Mode == "503" {
+			o.Mode = cmp.Or(p.spec.Down, o.Mode)
+		}
 		return o
 	}
 	return Outcome{Result: Paid}

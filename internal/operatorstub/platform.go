@@ -44,6 +44,10 @@ type Spec struct {
 	// Errors are the operator's errors, and ErrorForm makes their responses.
 	Errors    []Error
 	ErrorForm func(e Error, detail string) Response
+	// NamesKey is true if an error of a script has the key of the call as its detail.
+	NamesKey bool
+	// Down is the error of the first call of 1009; "" for a bare 503.
+	Down string
 	// Faults are further forms of faults, by name. They replace the others of the same name.
 	Faults map[string]Response
 	// Quirks are the names of the switches.

@@ -93,7 +93,8 @@ type stub struct {
 func New(config kit.Config, credentials Credentials) *kit.Platform {
 	s := &stub{Credentials: credentials}
 	s.Platform = kit.New(config, kit.Spec{
-		Operator: "pawapay", Numbers: numbers, Authorize: s.authorize, Callback: s.callback,
+		Operator: "pawapay", Numbers: numbers, NamesKey: true, Down: "PROVIDER_TEMPORARILY_UNAVAILABLE",
+		Authorize: s.authorize, Callback: s.callback,
 		Quirks: []string{
 			"amount_decimals",   // amounts come back with two decimals, as in "500.00"
 			"in_reconciliation", // a deposit is IN_RECONCILIATION for 30 seconds before its final status
@@ -105,11 +106,13 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		},
 		Errors: slices.Concat(
 			kit.Errors(http.StatusUnauthorized, "NO_AUTHENTICATION"),
-			kit.Errors(http.StatusForbidden, "AUTHENTICATION_ERROR", "AUTHORISATION_ERROR"),
+			kit.Errors(http.StatusForbidden, "AUTHENTICATION_ERROR", "AUTHORISATION_ERROR", "HTTP_SIGNATURE_ERROR",
+				"DEPOSITS_NOT_ALLOWED"),
 			kit.Errors(http.StatusBadRequest, "INVALID_INPUT", "MISSING_PARAMETER", "UNSUPPORTED_PARAMETER",
-				"INVALID_PARAMETER"),
+				"INVALID_PARAMETER", "DUPLICATE_METADATA_FIELD"),
 			kit.Errors(http.StatusOK, "INVALID_AMOUNT", "AMOUNT_OUT_OF_BOUNDS", "INVALID_CURRENCY", "INVALID_PROVIDER",
-				"INVALID_PHONE_NUMBER", "PROVIDER_TEMPORARILY_UNAVAILABLE"),
+				"INVALID_PHONE_NUMBER", "PROVIDER_TEMPORARILY_UNAVAILABLE", "PAYMENT_IN_PROGRESS",
+				"WALLET_LIMIT_REACHED"),
 			kit.Errors(http.StatusInternalServerError, "UNKNOWN_ERROR"),
 		),
 		ErrorForm: func(e kit.Error, id string) kit.Response {

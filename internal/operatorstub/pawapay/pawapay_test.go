@@ -47,6 +47,7 @@ func lookup(t *testing.T, h http.Handler) string {
 }
 
 type view struct {
+	DepositID     string
 	Status        string
 	FailureReason struct{ FailureCode string }
 	Data          struct {
@@ -85,7 +86,7 @@ func TestOutcomes(t *testing.T) {
 		{"237650001006", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED COMPLETED COMPLETED"},
 		{"237650001007", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED FAILED"},
 		{"237650001008", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED"},
-		{"237650001009", "ORANGE_CMR", "XAF", 503, "", "", 0, ""},
+		{"237650001009", "ORANGE_CMR", "XAF", 200, "", "", 0, ""},
 		{"237650001010", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED"},
 		{"237650001011", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, ""},
 		{"22602345048", "MOOV_BFA", "XOF", 200, "FAILED", "INSUFFICIENT_BALANCE", 0, "FAILED"},
@@ -245,10 +246,22 @@ func TestScriptedRejection(t *testing.T) {
 	h := newStub(t, &stubtest.Callbacks{}, `{}`)
 	script := `{"key":"ORDER-1","operation":"deposit","calls":["PROVIDER_TEMPORARILY_UNAVAILABLE"]}`
 	stubtest.Do(t, h, "POST", "/stub/v1/script", script)
-	_, first := pay(t, h, valid)
-	_, second := pay(t, h, valid)
-	if parse(t, first).FailureReason.FailureCode != "PROVIDER_TEMPORARILY_UNAVAILABLE" ||
-		parse(t, second).Status != "ACCEPTED" {
+	checkDownOnce(t, h, valid)
+}
+
+// The documented rejection is what the number of an operator that is down gets: a 503 would prove nothing.
+func TestOperatorDown(t *testing.T) {
+	h := newStub(t, &stubtest.Callbacks{}, `{}`)
+	checkDownOnce(t, h, strings.Replace(valid, "2250500000000", "2250500001009", 1))
+}
+
+func checkDownOnce(t *testing.T, h http.Handler, body string) {
+	t.Helper()
+	_, first := pay(t, h, body)
+	_, second := pay(t, h, body)
+	rejected := parse(t, first)
+	if rejected.FailureReason.FailureCode != "PROVIDER_TEMPORARILY_UNAVAILABLE" || rejected.DepositID != id ||
+		rejected.Status != "REJECTED" || parse(t, second).Status != "ACCEPTED" {
 		t.Error(first, second)
 	}
 }
