@@ -25,6 +25,9 @@ func callResult(result operator.Result) ledger.CallResult {
 	return described
 }
 
+// reasonUnmapped is the reason of a call that the operator refused with a code that its driver does not know.
+const reasonUnmapped = "unmapped-code"
+
 // callReason is why a call did not succeed.
 func callReason(result operator.Result) string {
 	f := result.Fault
@@ -33,7 +36,9 @@ func callReason(result operator.Result) string {
 		return ""
 	case f.OperatorException != nil:
 		return f.OperatorException.MessageID
-	case f.Kind == fault.IntegrationRejected:
+	case errors.Is(f, operator.ErrUnmappedCode):
+		return reasonUnmapped
+	case f.Kind == fault.IntegrationRejected, errors.Is(f, operator.ErrCredentialsRefused):
 		return ledger.ReasonRejected
 	case f.Kind == fault.OperatorUnavailable:
 		return "unavailable"

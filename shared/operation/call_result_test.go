@@ -31,6 +31,18 @@ func TestCallResult(t *testing.T) {
 			failed(operator.NotApplied, 401, &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}),
 			ledger.CallResult{Outcome: "not-applied", Reason: "rejected", HTTPStatus: 401, Response: 502},
 		},
+		"code that the driver does not know": {
+			failed(operator.NotApplied, 400, &fault.Fault{
+				Kind: fault.IntegrationRejected, Cause: fmt.Errorf("%w: %w", operator.ErrUnmappedCode, cause),
+			}),
+			ledger.CallResult{Outcome: "not-applied", Reason: "unmapped-code", HTTPStatus: 400, Response: 502},
+		},
+		"unknown for our credentials": {
+			failed(operator.Unknown, 401, &fault.Fault{
+				Kind: fault.OutcomeUnknown, Cause: fmt.Errorf("%w: %w", operator.ErrCredentialsRefused, cause),
+			}),
+			ledger.CallResult{Outcome: "unknown", Reason: "rejected", HTTPStatus: 401},
+		},
 		"unavailable": {failed(operator.NotApplied, 0, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: cause}),
 			ledger.CallResult{Outcome: "not-applied", Reason: "unavailable", Response: 503}},
 		"timeout": {failed(operator.Unknown, 0, &fault.Fault{

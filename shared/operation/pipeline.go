@@ -295,10 +295,14 @@ func (p *Pipeline) RecordOutcome(
 	return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: result.Fault}
 }
 
-// countOwnFault counts credentials that are missing, incomplete or refused; they have an alarm of their own.
+// countOwnFault counts credentials that are missing, incomplete or refused, which have an alarm of their own, and codes
+// that a driver does not know.
 func countOwnFault(line *telemetry.LogLine, f *fault.Fault) {
-	if f.Kind == fault.IntegrationRejected {
+	switch callReason(operator.Result{Fault: f}) {
+	case ledger.ReasonRejected:
 		line.Increment(telemetry.OperatorAuthFailures)
+	case reasonUnmapped:
+		line.Increment(telemetry.UnmappedCodes)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/upstream"
 )
 
 // newEntry is a charge that is ready to be reserved.
@@ -289,6 +290,12 @@ func TestOutcomeMetrics(t *testing.T) {
 		"success":             {operator.Result{Outcome: operator.Succeeded}, storetest.NoFault, ""},
 		"operator down":       {operationtest.RespondUnavailable(nil), storetest.NoFault, ""},
 		"credentials refused": {operator.Result{Fault: credentials}, storetest.NoFault, "OperatorAuthFailures"},
+		"credentials refused, outcome unknown": {
+			upstream.Unknown(operator.ErrCredentialsRefused), storetest.NoFault, "OperatorAuthFailures",
+		},
+		"code that the driver does not know": {
+			upstream.UnmappedCode(errors.New("400 NEW")), storetest.NoFault, "UnmappedCodes",
+		},
 		"amount cannot be refunded": {
 			operationtest.RespondUnavailable(nil), storetest.FailedBeforeApply, "LimitStoreFailures",
 		},
@@ -300,7 +307,7 @@ func TestOutcomeMetrics(t *testing.T) {
 			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
 			_, _ = w.Pipeline.RecordOutcome(
 				context.Background(), req, reservation, c.result, operation.CallOutcomes{})
-			for _, metric := range []string{"OperatorAuthFailures", "LimitStoreFailures", "StatusConflicts"} {
+			for _, metric := range []string{"OperatorAuthFailures", "UnmappedCodes", "LimitStoreFailures", "StatusConflicts"} {
 				assertCounted(t, req, metric, metric == c.counts)
 			}
 		})

@@ -40,6 +40,15 @@ type Result struct {
 	OperatorReference string
 }
 
+// The causes in a Fault that are counted apart. Both need a person, and the merchant did nothing wrong.
+var (
+	// ErrUnmappedCode is in a NotApplied refusal by a code that the driver does not know. The credentials may be good.
+	ErrUnmappedCode = errors.New("the operator refused with a code that its driver does not know")
+	// ErrCredentialsRefused means that the operator refused our credentials. It matters with Unknown: each
+	// IntegrationRejected without ErrUnmappedCode counts as refused credentials anyway.
+	ErrCredentialsRefused = errors.New("the operator refused our credentials")
+)
+
 // Call is the part of a call that is common to all operations.
 type Call struct {
 	Platform    string // name in the table, pinned in the entry

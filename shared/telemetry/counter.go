@@ -27,6 +27,7 @@ const (
 	InternalErrors                         // a request got 500: the fault is ours
 	UndecodableEntries                     // a due entry could not be decoded
 	StaleKeyRings                          // a key ring was used that could not be renewed (decision "key-rings")
+	UnmappedCodes                          // an operator refused with a code that its driver does not know
 	counterCount
 )
 
@@ -53,6 +54,7 @@ var counterNames = [counterCount]string{
 	InternalErrors:          "InternalErrors",
 	UndecodableEntries:      "UndecodableEntries",
 	StaleKeyRings:           "StaleKeyRings",
+	UnmappedCodes:           "UnmappedCodes",
 }
 
 // String returns the name of the metric, "" for a number that is not a counter.

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"fmt"
+
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
@@ -9,6 +11,12 @@ import (
 // NotApplied returns an outcome that is certainly not applied.
 func NotApplied(kind fault.Kind, cause error) operator.Result {
 	return operator.Result{Outcome: operator.NotApplied, Fault: &fault.Fault{Kind: kind, Cause: cause}}
+}
+
+// UnmappedCode returns the outcome of a refusal that is certainly not applied, by a code that the driver does not know.
+// It is not a sign of refused credentials, so it is counted apart.
+func UnmappedCode(cause error) operator.Result {
+	return NotApplied(fault.IntegrationRejected, fmt.Errorf("%w: %w", operator.ErrUnmappedCode, cause))
 }
 
 // NotSent returns the outcome of a call that was not sent for a fault.
