@@ -246,7 +246,13 @@ func TestDepositOutcomes(t *testing.T) {
 		{"number", 200, rejected("INVALID_PHONE_NUMBER"), unapplied, part, "", false},
 		{"currency", 200, rejected("INVALID_CURRENCY"), unapplied, part, "", false},
 		{"provider", 200, rejected("INVALID_PROVIDER"), unapplied, ours, "", false},
+		{"wallet", 200, rejected("WALLET_LIMIT_REACHED"), operator.Refused, merchants, ledger.LimitReached, false},
+		{"another payment", 200, rejected("PAYMENT_IN_PROGRESS"), unapplied, down, "", false},
 		{"new code", 200, rejected("SOMETHING_NEW"), unapplied, ours, "", false},
+		{"new code with 400", 400, failure("SOMETHING_NEW"), unapplied, ours, "", false},
+		{"new code with 403", 403, failure("SOMETHING_NEW"), unapplied, ours, "", false},
+		{"new code with 500", 500, rejected("SOMETHING_NEW"), unknown, unclear, "", false},
+		{"another payment with 500", 500, rejected("PAYMENT_IN_PROGRESS"), unknown, unclear, "", false},
 		{"unknown error", 200, rejected("UNKNOWN_ERROR"), unknown, unclear, "", false},
 		{"no wallet", 200, rejected("PAYER_NOT_FOUND"), operator.Refused, merchants, ledger.WalletUnknown, false},
 		{"funds", 200, rejected("INSUFFICIENT_BALANCE"), operator.Refused, merchants, ledger.NotEnoughFunds, false},
@@ -283,6 +289,10 @@ func TestDepositOutcomes(t *testing.T) {
 			if result.Fault.Kind != c.kind || operator.RefusalReason(result.Fault) != c.reason {
 				t.Errorf("kind %d, reason %q", result.Fault.Kind, operator.RefusalReason(result.Fault))
 			}
+			if isNew := strings.HasPrefix(c.name, "new code") && c.outcome == unapplied; isNew !=
+				errors.Is(result.Fault, operator.ErrUnmappedCode) {
+				t.Errorf("%v is an unmapped code: %v, want %v", result.Fault, !isNew, isNew)
+			}
 			checkNoSecrets(t, result.Fault)
 		})
 	}
@@ -295,6 +305,16 @@ func TestDepositOutcomes(t *testing.T) {
 		if result.Outcome != operator.Unknown || len(stub.Requests()) != 1 {
 			t.Errorf("%s: outcome %d", name, result.Outcome)
 		}
+	}
+}
+
+// After an attempt that may have arrived, the payment in progress may be ours.
+func TestPaymentInProgressAfterAnAttempt(t *testing.T) {
+	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, rejected("PAYMENT_IN_PROGRESS")))
+	call := samplePay()
+	call.MayRepeat = true
+	if result := newDriver(stub.URL).Pay(t.Context(), call); result.Outcome != operator.Unknown {
+		t.Errorf("outcome %d: %v, want unknown", result.Outcome, result.Fault)
 	}
 }
 

@@ -46,7 +46,7 @@ type accountDetails struct {
 // Pay implements operator.Driver. Succeeded means that pawaPay took the deposit for processing.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	read := func(x upstream.Exchange) operator.PayResponse {
-		return operator.PayResponse{Result: classifyDeposit(x, call.UpstreamKey)}
+		return operator.PayResponse{Result: classifyDeposit(x, call.Call)}
 	}
 	return d.SendTransaction(ctx, call.Call, depositOf(call), isTokenRefused, read)
 }
@@ -109,7 +109,8 @@ func customerMessage(text string) string {
 }
 
 // classifyDeposit maps the response to a deposit. The status in a 200 decides, if it is that of our deposit.
-func classifyDeposit(x upstream.Exchange, depositID string) operator.Result {
+func classifyDeposit(x upstream.Exchange, call operator.Call) operator.Result {
+	depositID := call.UpstreamKey
 	code := failureCode(x)
 	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
 	response, isDocument := x.Document()
@@ -125,13 +126,16 @@ func classifyDeposit(x upstream.Exchange, depositID string) operator.Result {
 		return upstream.Duplicate(cause)
 	case x.Status == http.StatusOK && id == depositID && isRejected, x.Status == http.StatusBadRequest && isRejected,
 		isUnauthorized(x) && isRejected:
+		if code == "PAYMENT_IN_PROGRESS" && call.MayRepeat {
+			break // it may be the payment of our first attempt
+		}
 		return classifyRejection(x.Status, code, cause)
 	}
 	return upstream.Unknown(cause)
 }
 
 // classifyRejection maps the code of a deposit that pawaPay rejected before it processed it. Only UNKNOWN_ERROR, an
-// error of pawaPay itself, proves nothing.
+// error of pawaPay itself, proves nothing. With PAYMENT_IN_PROGRESS the payer has not ended another payment yet.
 func classifyRejection(status int, code string, cause error) operator.Result {
 	if reason, isRefusal := refusalReasons[code]; isRefusal {
 		return upstream.Refused(reason, status, cause)
@@ -142,10 +146,14 @@ func classifyRejection(status int, code string, cause error) operator.Result {
 	switch code {
 	case "UNKNOWN_ERROR":
 		return upstream.Unknown(cause)
-	case "PROVIDER_TEMPORARILY_UNAVAILABLE":
+	case "PROVIDER_TEMPORARILY_UNAVAILABLE", "PAYMENT_IN_PROGRESS":
 		return upstream.NotApplied(fault.OperatorUnavailable, cause)
+	case "NO_AUTHENTICATION", "AUTHENTICATION_ERROR", "AUTHORISATION_ERROR", "HTTP_SIGNATURE_ERROR",
+		"DEPOSITS_NOT_ALLOWED", "INVALID_PROVIDER", "INVALID_INPUT", "MISSING_PARAMETER", "UNSUPPORTED_PARAMETER",
+		"INVALID_PARAMETER", "DUPLICATE_METADATA_FIELD":
+		return upstream.NotApplied(fault.IntegrationRejected, cause)
 	}
-	return upstream.NotApplied(fault.IntegrationRejected, cause)
+	return upstream.UnmappedCode(cause)
 }
 
 // refusalReasons are the codes of a failed deposit that concern the payer. invalidParts are those that concern a part
@@ -155,6 +163,7 @@ var (
 		"PAYMENT_NOT_APPROVED": ledger.RefusedByPayer,
 		"INSUFFICIENT_BALANCE": ledger.NotEnoughFunds,
 		"PAYER_LIMIT_REACHED":  ledger.LimitReached,
+		"WALLET_LIMIT_REACHED": ledger.LimitReached,
 		"PAYER_NOT_FOUND":      ledger.WalletUnknown,
 	}
 	invalidParts = map[string]string{
