@@ -28,6 +28,9 @@ func callResult(result operator.Result) ledger.CallResult {
 // reasonUnmapped is the reason of a call that the operator refused with a code that its driver does not know.
 const reasonUnmapped = "unmapped-code"
 
+// reasonNoUnits is the reason of a call that the operator refused because our account has no units left.
+const reasonNoUnits = "no-units"
+
 // callReason is why a call did not succeed.
 func callReason(result operator.Result) string {
 	f := result.Fault
@@ -38,6 +41,8 @@ func callReason(result operator.Result) string {
 		return f.OperatorException.MessageID
 	case errors.Is(f, operator.ErrUnmappedCode):
 		return reasonUnmapped
+	case errors.Is(f, operator.ErrNoUnits):
+		return reasonNoUnits
 	case f.Kind == fault.IntegrationRejected, errors.Is(f, operator.ErrCredentialsRefused):
 		return ledger.ReasonRejected
 	case f.Kind == fault.OperatorUnavailable:

@@ -37,6 +37,12 @@ func TestCallResult(t *testing.T) {
 			}),
 			ledger.CallResult{Outcome: "not-applied", Reason: "unmapped-code", HTTPStatus: 400, Response: 502},
 		},
+		"account without units": {
+			failed(operator.NotApplied, 403, &fault.Fault{
+				Kind: fault.IntegrationRejected, Cause: fmt.Errorf("%w: %w", operator.ErrNoUnits, cause),
+			}),
+			ledger.CallResult{Outcome: "not-applied", Reason: "no-units", HTTPStatus: 403, Response: 502},
+		},
 		"unknown for our credentials": {
 			failed(operator.Unknown, 401, &fault.Fault{
 				Kind: fault.OutcomeUnknown, Cause: fmt.Errorf("%w: %w", operator.ErrCredentialsRefused, cause),

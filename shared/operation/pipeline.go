@@ -295,14 +295,16 @@ func (p *Pipeline) RecordOutcome(
 	return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: result.Fault}
 }
 
-// countOwnFault counts credentials that are missing, incomplete or refused, which have an alarm of their own, and codes
-// that a driver does not know.
+// countOwnFault counts credentials that are missing, incomplete or refused, which have an alarm of their own, codes
+// that a driver does not know, and accounts without units.
 func countOwnFault(line *telemetry.LogLine, f *fault.Fault) {
 	switch callReason(operator.Result{Fault: f}) {
 	case ledger.ReasonRejected:
 		line.Increment(telemetry.OperatorAuthFailures)
 	case reasonUnmapped:
 		line.Increment(telemetry.UnmappedCodes)
+	case reasonNoUnits:
+		line.Increment(telemetry.ExhaustedAccounts)
 	}
 }
 

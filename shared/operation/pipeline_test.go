@@ -293,6 +293,9 @@ func TestOutcomeMetrics(t *testing.T) {
 		"credentials refused, outcome unknown": {
 			upstream.Unknown(operator.ErrCredentialsRefused), storetest.NoFault, "OperatorAuthFailures",
 		},
+		"account without units": {
+			upstream.NotApplied(fault.IntegrationRejected, operator.ErrNoUnits), storetest.NoFault, "ExhaustedAccounts",
+		},
 		"code that the driver does not know": {
 			upstream.UnmappedCode(errors.New("400 NEW")), storetest.NoFault, "UnmappedCodes",
 		},
@@ -307,7 +310,8 @@ func TestOutcomeMetrics(t *testing.T) {
 			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
 			_, _ = w.Pipeline.RecordOutcome(
 				context.Background(), req, reservation, c.result, operation.CallOutcomes{})
-			for _, metric := range []string{"OperatorAuthFailures", "UnmappedCodes", "LimitStoreFailures", "StatusConflicts"} {
+			for _, metric := range []string{"OperatorAuthFailures", "UnmappedCodes", "ExhaustedAccounts",
+				"LimitStoreFailures", "StatusConflicts"} {
 				assertCounted(t, req, metric, metric == c.counts)
 			}
 		})

@@ -40,12 +40,15 @@ type Result struct {
 	OperatorReference string
 }
 
-// The causes in a Fault that are counted apart. Both need a person, and the merchant did nothing wrong.
+// The causes in a Fault that are counted apart. Each needs a person, and the merchant did nothing wrong.
 var (
+	// ErrNoUnits is in a NotApplied refusal of an account that has no units left, or no contract for them. The
+	// credentials are good. The refusal is not stored, because the same request succeeds after a top-up.
+	ErrNoUnits = errors.New("the operator's account has no units left: buy units")
 	// ErrUnmappedCode is in a NotApplied refusal by a code that the driver does not know. The credentials may be good.
 	ErrUnmappedCode = errors.New("the operator refused with a code that its driver does not know")
 	// ErrCredentialsRefused means that the operator refused our credentials. It matters with Unknown: each
-	// IntegrationRejected without ErrUnmappedCode counts as refused credentials anyway.
+	// IntegrationRejected without one of the others counts as refused credentials anyway.
 	ErrCredentialsRefused = errors.New("the operator refused our credentials")
 )
 

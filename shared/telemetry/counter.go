@@ -28,6 +28,7 @@ const (
 	UndecodableEntries                     // a due entry could not be decoded
 	StaleKeyRings                          // a key ring was used that could not be renewed (decision "key-rings")
 	UnmappedCodes                          // an operator refused with a code that its driver does not know
+	ExhaustedAccounts                      // an operator refused a call because our account has no units
 	counterCount
 )
 
@@ -55,6 +56,7 @@ var counterNames = [counterCount]string{
 	UndecodableEntries:      "UndecodableEntries",
 	StaleKeyRings:           "StaleKeyRings",
 	UnmappedCodes:           "UnmappedCodes",
+	ExhaustedAccounts:       "ExhaustedAccounts",
 }
 
 // String returns the name of the metric, "" for a number that is not a counter.

@@ -55,7 +55,9 @@ func classifyException(status int, exception *fault.OperatorException, recipient
 			return refused(status, id, partRecipient, fmt.Errorf("%w %s", cause, id))
 		}
 		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w %s", cause, id))
-	case "403 POL0001", "403 POL1009":
+	case "403 POL0001": // the bundle is empty or expired, or there is no contract
+		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w: %w %s", operator.ErrNoUnits, cause, id))
+	case "403 POL1009":
 		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w %s", cause, id))
 	}
 	return upstream.Unknown(fmt.Errorf("%w with an exception that proves nothing", cause))

@@ -2,6 +2,7 @@ package orangesms_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func TestOutcomes(t *testing.T) {
 		{"no valid address", 400, exception(service, "SVC0004", number), refused, isRefusal, partRecipient},
 		{"no valid address with 500", 500, exception(service, "SVC0004"), unknown, isUnknown, ""},
 		{"too long", 400, exception(service, "SVC0280"), refused, isRefusal, "160"},
-		{"no contract", 403, exception(policy, "POL0001"), notApplied, isOurs, ""},
+		{"no units", 403, exception(policy, "POL0001"), notApplied, isOurs, ""},
 		{"not provisioned", 403, exception(policy, "POL1009"), notApplied, isOurs, ""},
 		{"another policy", 403, exception(policy, "POL0254"), unknown, isUnknown, ""},
 		{"another exception", 400, exception(service, "SVC0003"), unknown, isUnknown, ""},
@@ -92,6 +93,9 @@ func TestOutcomes(t *testing.T) {
 				operatortest.Respond(400, "")) // an exchange after a 401 fails
 			result := newDriver(t, stub.URL, fields()).SendSMS(t.Context(), smsCall())
 			checkResult(t, result, c.outcome, c.kind)
+			if want := c.name == "no units"; result.Fault != nil && errors.Is(result.Fault, operator.ErrNoUnits) != want {
+				t.Errorf("%v is for lack of units: want %v", result.Fault, want)
+			}
 			if count := countMessages(stub); count != 1 {
 				t.Errorf("%d messages were sent", count)
 			}
