@@ -183,7 +183,7 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 			continue
 		}
 		fields := credentials.ReadFields(stored.operators[account.Operator].Accounts[account.Account])
-		results = append(results, c.checkAccount(s, directory, account, fields, stored.countriesOf(account))...)
+		results = append(results, c.checkAccount(s, directory, account, fields, stored)...)
 	}
 	if slices.ContainsFunc(results, func(r operationCheck) bool { return !r.OK }) {
 		failed = errAccountCheck
@@ -208,15 +208,57 @@ func (c storedCredentials) countriesOf(account accountView) (countries []string)
 	return slices.Compact(countries)
 }
 
+// servicesOf lists the services that a route leads to an account, each operator and country once.
+func (c storedCredentials) servicesOf(account accountView) (services []operator.Service) {
+	for _, name := range slices.Sorted(maps.Keys(c.routes)) {
+		for _, route := range c.routes[name] {
+			service := operator.Service{Operator: name, Country: route.Country}
+			if route.To == account.Operator+"/"+account.Account && !slices.Contains(services, service) {
+				services = append(services, service)
+			}
+		}
+	}
+	return services
+}
+
+// compare compares the configuration that the platform shows of an account with what the gateway sends there, and
+// prints it. It returns what does not fit.
+func (c *operatorCheck) compare(
+	s *session, directory *operator.DriverDirectory, account accountView, stored storedCredentials,
+) string {
+	driver, _, _ := directory.Driver(account.Operator)
+	checker, shows := driver.(operator.AccountChecker)
+	if !shows {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(s, c.Timeout)
+	defer cancel()
+	notes, err := checker.CheckAccount(ctx, operator.Call{
+		Platform: account.Operator, AccountID: account.Account, OrderID: checkOrderID, Material: checkOrderID,
+	}, stored.servicesOf(account))
+	for _, note := range notes {
+		fmt.Fprintf(s.Stderr, "Account %s of %s: %s.\n", account.Account, account.Operator, strings.TrimSpace(note))
+	}
+	if err == nil {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
 // checkAccount checks each operation of one account. One lookup is the proof for all.
 func (c *operatorCheck) checkAccount(
-	s *session, directory *operator.DriverDirectory, account accountView, fields map[string]string, countries []string,
+	s *session, directory *operator.DriverDirectory, account accountView, fields map[string]string,
+	stored storedCredentials,
 ) []operationCheck {
 	schema, err := findAccountSchema(account.Operator)
 	if err != nil {
 		return []operationCheck{{account, "", false, err.Error()}}
 	}
+	countries := stored.countriesOf(account)
 	refused := c.lookUp(s, directory, schema.row, account)
+	if refused == "" {
+		refused = c.compare(s, directory, account, stored)
+	}
 	var results []operationCheck
 	for _, operation := range schema.row.AccountOperations() {
 		fault := cmp.Or(strings.Join(schema.unusable(fields, operation, countries...), "; "), refused)

@@ -226,6 +226,13 @@ type StatusLookup interface {
 	LookUpPayment(ctx context.Context, call StatusCall) StatusResponse
 }
 
+// AccountChecker is implemented by drivers whose platforms show the configuration of an account. It compares that with
+// the row and with what the driver sends, for the services that have a route to the account. It moves no money. notes
+// are facts for people; the error is what does not fit, or why the configuration cannot be read.
+type AccountChecker interface {
+	CheckAccount(ctx context.Context, call Call, services []Service) (notes []string, err error)
+}
+
 // UserSMSCall is the SMS to a payer after a successful payment (decision "user-sms"). UpstreamKey is the order_id.
 // GWToken and GWAlias stay empty, because the driver has its own.
 type UserSMSCall struct {

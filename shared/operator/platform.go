@@ -82,6 +82,8 @@ type Capabilities struct {
 	MinAmount, MaxAmount int64
 	// OTPRule is the rule for otp_code on tpe and ussd.
 	OTPRule OTPRule
+	// ShortCodes are those that a payer dials to approve a payment: "mtn CI *133#". Without one the payer gets a push.
+	ShortCodes []string
 	// SendsUserSMS is true if the platform itself sends the payer's SMS after a payment.
 	SendsUserSMS bool
 	// UserSMSTemplates are the texts of that SMS if the gateway sends it.
@@ -101,6 +103,16 @@ func (c Capabilities) Reaches(operatorName, country string) bool {
 			return strings.EqualFold(code, country)
 		})
 	})
+}
+
+// ShortCode returns what a payer of an operator in a country (alpha-2) dials to approve a payment, "" for a push.
+func (c Capabilities) ShortCode(operatorName, country string) string {
+	for _, line := range c.ShortCodes {
+		if code, found := strings.CutPrefix(line, operatorName+" "+country+" "); found {
+			return code
+		}
+	}
+	return ""
 }
 
 // Countries lists the countries (alpha-2) of the platform, each once.

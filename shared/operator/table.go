@@ -56,7 +56,10 @@ var capabilityTable = []Capabilities{
 			{"free", []string{"SN"}},
 		},
 		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyUUID,
-		SendsUserSMS:    true,
+		SendsUserSMS: true,
+		ShortCodes: []string{
+			"mtn CI *133#", "orange CI #120#", "orange SN #144#", "free SN #150#", "moov BF *555*6#",
+		},
 		StaticCallbacks: true, // OTPOptional: Orange in Burkina Faso needs a code
 	},
 	{

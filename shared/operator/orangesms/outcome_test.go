@@ -93,7 +93,8 @@ func TestOutcomes(t *testing.T) {
 				operatortest.Respond(400, "")) // an exchange after a 401 fails
 			result := newDriver(t, stub.URL, fields()).SendSMS(t.Context(), smsCall())
 			checkResult(t, result, c.outcome, c.kind)
-			if want := c.name == "no units"; result.Fault != nil && errors.Is(result.Fault, operator.ErrNoUnits) != want {
+			want := c.name == "no units"
+			if result.Fault != nil && errors.Is(result.Fault, operator.ErrNoUnits) != want {
 				t.Errorf("%v is for lack of units: want %v", result.Fault, want)
 			}
 			if count := countMessages(stub); count != 1 {
@@ -187,6 +188,44 @@ func TestNoResponse(t *testing.T) {
 		defer cancel()
 		if result := driver.SendSMS(ctx, smsCall()); result.Outcome != outcome {
 			t.Errorf("outcome %d, want %d: %v", result.Outcome, outcome, result.Fault)
+		}
+	}
+}
+
+// The check of an account shows the units of each country, and names the country without units.
+func TestCheckAccount(t *testing.T) {
+	const both = `[{"country":"CIV","availableUnits":7},{"country":"CIV","availableUnits":1},` +
+		`{"country":"SEN","availableUnits":0}]`
+	const older = "the balance responded 200 : see it in Orange's portal"
+	for _, c := range []struct {
+		name, body, countries, notes, fault string
+		status                              int
+	}{
+		{"units", both, "CI", "CI has 8 units left", "", 200},
+		{"no units", both, "CI SN", "CI has 8 units left; SN has 0 units left",
+			"SN: the operator's account has no units", 200},
+		{"no contract", both, "CM", "CM has 0 units left", "CM: the operator's account has no units", 200},
+		{"no route", both, "", "", "", 200},
+		{"another form", `{"partnerContracts":{}}`, "CI", older, "", 200},
+		{"null", "null", "CI", older, "", 200},
+		{"no balance in the contract", gatewayError(50), "CI",
+			"the balance responded 403 50: see it in Orange's portal", "", 403},
+		{"refused token", gatewayError(42), "CI", "", "refused the credentials", 401},
+	} {
+		stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token),
+			operatortest.Respond(c.status, c.body), operatortest.Respond(400, ""))
+		var services []operator.Service
+		for _, country := range strings.Fields(c.countries) {
+			services = append(services, operator.Service{Operator: "orange", Country: country})
+		}
+		call := operator.Call{Platform: platform, AccountID: smsCall().AccountID, OrderID: "o", Material: "o"}
+		notes, err := newDriver(t, stub.URL, fields()).CheckAccount(t.Context(), call, services)
+		if strings.Join(notes, "; ") != c.notes || (err == nil) != (c.fault == "") ||
+			err != nil && !strings.Contains(err.Error(), c.fault) {
+			t.Errorf("%s: notes %q, %v", c.name, notes, err)
+		}
+		if sent := countMessages(stub); sent != 0 {
+			t.Errorf("%s: %d messages were sent", c.name, sent)
 		}
 	}
 }

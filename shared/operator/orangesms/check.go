@@ -1,0 +1,51 @@
+package orangesms
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/upstream"
+)
+
+// CheckAccount implements operator.AccountChecker by the balance of each country. A note says if it cannot be read,
+// because a contract may lack the balance, or have an older form of it.
+func (d *Driver) CheckAccount(
+	ctx context.Context, call operator.Call, services []operator.Service,
+) (notes []string, err error) {
+	x, unsent := d.Send(ctx, call, func(credentials.Account) (upstream.Request, *fault.Fault) {
+		return upstream.Request{Method: http.MethodGet, URL: "/sms/admin/v1/contracts"}, nil
+	}, isTokenRefusal)
+	switch {
+	case unsent != nil:
+		return nil, unsent
+	case x.Err != nil, isTokenRefusal(x):
+		return nil, errors.Join(fmt.Errorf("the balance responded %d %s", x.Status, gatewayCode(x)), x.Err)
+	}
+	var contracts []struct {
+		Country string `json:"country"`
+		Units   int    `json:"availableUnits"`
+	}
+	if !x.IsSuccess() || json.Unmarshal(x.Body, &contracts) != nil || contracts == nil {
+		note := fmt.Sprintf("the balance responded %d %s: see it in Orange's portal", x.Status, gatewayCode(x))
+		return []string{note}, nil
+	}
+	alpha3 := map[string]string{"CI": "CIV", "CD": "COD", "CM": "CMR", "SN": "SEN", "TN": "TUN", "BF": "BFA"}
+	for _, s := range services {
+		units := 0
+		for _, c := range contracts {
+			if c.Country == alpha3[s.Country] {
+				units += c.Units
+			}
+		}
+		if notes = append(notes, fmt.Sprintf("%s has %d units left", s.Country, units)); units <= 0 {
+			err = errors.Join(err, fmt.Errorf("%s: %w", s.Country, operator.ErrNoUnits))
+		}
+	}
+	return notes, err
+}
