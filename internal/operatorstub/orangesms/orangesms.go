@@ -201,7 +201,7 @@ func (s *stub) checkSend(c *kit.Call) kit.Response {
 	malformed := json.Unmarshal(c.Body, &e) != nil
 	m, sender := e.Request, s.sender(c)
 	_, isText := m.Address.(string)
-	noUnits := s.Quirk("bundle_empty") || unitsOf(m.Text.Message) > sender.Units-s.used[sender.Address]
+	noUnits := unitsOf(m.Text.Message) > s.unitsLeft(sender)
 	return kit.FirstOf(
 		kit.If(s.exceedsRate(), s.Error("53", "")),
 		kit.If(malformed, s.Error("SVC0002", "body")),
@@ -259,6 +259,13 @@ func (s *stub) newUUID() string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
+func (s *stub) unitsLeft(sender Sender) int {
+	if s.Quirk("bundle_empty") {
+		return 0
+	}
+	return sender.Units - s.used[sender.Address]
+}
+
 // contracts serves the balance of one country, or of all.
 func (s *stub) contracts(c *kit.Call) kit.Response {
 	country := c.Request.URL.Query().Get("country")
@@ -266,7 +273,7 @@ func (s *stub) contracts(c *kit.Call) kit.Response {
 	for _, sender := range s.Senders {
 		if country == "" || country == sender.Country {
 			list = append(list, map[string]any{"country": sender.Country, "status": "ACTIVE",
-				"availableUnits": sender.Units - s.used[sender.Address],
+				"availableUnits": s.unitsLeft(sender),
 				"expirationDate": s.Now().AddDate(0, 1, 0).Format(time.RFC3339)})
 		}
 	}

@@ -150,7 +150,7 @@ func TestOutcomes(t *testing.T) {
 		{ordinary, "receipts_twice", 201, "resourceURL", 1, "9", "N N T T"},
 		{ordinary, "receipts_lost", 201, "resourceURL", 1, "9", ""},
 		{ordinary, "receipts_network_only", 201, "resourceURL", 1, "9", "N"},
-		{ordinary, "bundle_empty", 403, `"messageId":"POL0001"`, 0, "10", ""},
+		{ordinary, "bundle_empty", 403, `"messageId":"POL0001"`, 0, "0", ""},
 		{ordinary, "no_resource_url", 201, `{"message":"Bonjour"}}}`, 1, "9", "N T"},
 	} {
 		t.Run(c.number+c.quirk, func(t *testing.T) {

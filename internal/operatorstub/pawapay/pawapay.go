@@ -59,6 +59,10 @@ var providers = map[string]provider{
 	"ORANGE_BFA":        {"BFA", "226", []string{"XOF"}, true},
 }
 
+// shortCodes are what the payers of the wallets with a manual prompt dial.
+var shortCodes = map[string]string{"MTN_MOMO_CIV": "*133#", "ORANGE_CIV": "#120#", "ORANGE_SEN": "#144#",
+	"FREE_SEN": "#150#", "MOOV_BFA": "*555*6#"}
+
 var withoutDecimals = map[string]bool{"XOF": true, "XAF": true}
 
 // amountForm has at most two decimals, and no zero in front or as the last decimal.
@@ -102,6 +106,7 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 		Operations: []kit.Operation{
 			{Pattern: "POST /v2/deposits", Name: "deposit", Key: "depositId", OrderID: "clientReferenceId",
 				MSISDN: "payer.accountDetails.phoneNumber", Check: s.checkDeposit, Serve: s.deposit},
+			{Pattern: "GET /v2/active-conf", Name: "active-conf", Serve: activeConf},
 			{Pattern: "GET /v2/deposits/{id}", Name: "status", Key: "path:id", Serve: s.status},
 		},
 		Errors: slices.Concat(
@@ -189,6 +194,35 @@ func (s *stub) deposit(c *kit.Call) kit.Response {
 		delay += reconciliationTime
 	}
 	return s.DecideAfter(delay, t, accepted(t, "ACCEPTED"))
+}
+
+// activeConf serves the configuration of the account: the wallets, their bounds, and how their payers approve.
+func activeConf(*kit.Call) kit.Response {
+	countries := []kit.Fields{}
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		p, currencies := providers[name], []kit.Fields{}
+		deposit := kit.Fields{"authType": "PROVIDER_AUTH", "pinPrompt": "AUTOMATIC", "status": "OPERATIONAL",
+			"minAmount": "1", "maxAmount": "2000000"}
+		switch code := shortCodes[name]; {
+		case p.preAuth:
+			deposit["authType"], deposit["pinPrompt"] = "PREAUTH", nil
+		case code != "":
+			deposit["pinPrompt"] = "MANUAL"
+			deposit["pinPromptInstructions"] = kit.Fields{"channels": []kit.Fields{{"type": "USSD",
+				"variables": kit.Fields{"shortCode": code}}}}
+		}
+		for _, currency := range p.currencies {
+			wallet := maps.Clone(deposit)
+			if wallet["decimalsInAmount"] = "TWO_PLACES"; withoutDecimals[currency] {
+				wallet["decimalsInAmount"] = "NONE"
+			}
+			currencies = append(currencies, kit.Fields{"currency": currency,
+				"operationTypes": kit.Fields{"DEPOSIT": wallet}})
+		}
+		countries = append(countries, kit.Fields{"country": p.country, "providers": []kit.Fields{{"provider": name,
+			"currencies": currencies}}})
+	}
+	return kit.JSON(http.StatusOK, kit.Fields{"companyName": "Stub", "countries": countries})
 }
 
 func (s *stub) callback(t *kit.Transaction, result kit.Result) kit.Callback {
