@@ -50,7 +50,7 @@ func TestMakeRun(t *testing.T) {
 	before := processIDs(mustReadTarget(t, g.path).PIDs)
 	p.signal(syscall.SIGINT)
 	p.waitExit(t, 10*time.Second)
-	t.Run("Ctrl-C leaves no process and no run.json", func(t *testing.T) { checkNothingLeft(t, p, before) })
+	t.Run("Ctrl-C leaves no process and no file of the run", func(t *testing.T) { checkNothingLeft(t, p, before) })
 
 	p = startMakeRun(t, dir, "PORT=0", "SPEED=60")
 	g = p.waitReady(t)
@@ -83,14 +83,16 @@ func mustCharge(t *testing.T, g *target, key string) observation {
 	return g.mustSend(t, newCharge(g.MerchantCredentials, key, g.GWAlias))
 }
 
-// checkNothingLeft checks that the run left no process and no run.json.
+// checkNothingLeft checks that the run left no process and none of its files.
 func checkNothingLeft(t *testing.T, p *makeProcess, processes []int) {
 	waitGone(t, processes)
 	if err := syscall.Kill(-p.Process.Pid, 0); err == nil {
 		t.Error("the process group still has members")
 	}
-	if _, err := os.Stat(filepath.Join(p.dir, "run.json")); !os.IsNotExist(err) {
-		t.Errorf("run.json was not removed: %v", err)
+	for _, name := range []string{"run.json", "env"} {
+		if _, err := os.Stat(filepath.Join(p.dir, name)); !os.IsNotExist(err) {
+			t.Errorf("%s was not removed: %v", name, err)
+		}
 	}
 }
 

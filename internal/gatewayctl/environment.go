@@ -63,7 +63,8 @@ func readLocal(folder string) (map[string]string, error) {
 	for line := range strings.Lines(string(text)) {
 		name, value, set := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
 		if set {
-			found[name] = strings.Trim(value, "'")
+			value = strings.TrimSuffix(strings.TrimPrefix(value, "'"), "'")
+			found[name] = strings.ReplaceAll(value, `'\''`, "'")
 		}
 	}
 	text, err = os.ReadFile(filepath.Join(folder, "run.json"))

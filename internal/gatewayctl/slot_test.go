@@ -100,7 +100,7 @@ func TestLocal(t *testing.T) {
 		return memory(env, p)
 	}
 	writeFile(t, filepath.Join(folder, "aws.env"),
-		"export AWS_ACCESS_KEY_ID='LOCALKEY'\nexport MERCHANT_TABLE='local-merchants'\n")
+		"export AWS_ACCESS_KEY_ID='LOCAL'\\''KEY'\nexport MERCHANT_TABLE='local-merchants'\n")
 	writeFile(t, filepath.Join(folder, "run.json"), `{"sandbox_url": "`+d.startSandbox().URL+`"}`)
 	d.onboardShop() // without --local
 	if given["table"] != "merchants" || given["url"] != "" {
@@ -108,7 +108,7 @@ func TestLocal(t *testing.T) {
 	}
 	d.mustRun("merchant change ShopA --notif-url http://127.0.0.1:9999/n --host 127.0.0.1:9999 --local"+confirmFlags,
 		nil)
-	if given["table"] != "local-merchants" || given["key"] != "LOCALKEY" {
+	if given["table"] != "local-merchants" || given["key"] != "LOCAL'KEY" {
 		t.Errorf("with --local: %v", given)
 	}
 	d.mustRun("--local slot list", nil)

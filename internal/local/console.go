@@ -67,7 +67,8 @@ The gateway listens at  %[1]s
 Access token            %[2]s (merchant %[3]s)
 Sandbox operator        %[4]s
 Merchant's inbox        %[5]s
-%[14]sMore for programs       %[6]s/run.json; Ctrl-C stops everything
+%[14]sMore for programs       %[6]s/run.json; in a shell: . %[6]s/env
+Ctrl-C stops everything
 
 Charge:
 curl -i -X POST '%[1]s/payment/v1/acr%%3AOperatorAPIToken/transactions/amount' %[7]s %[8]s -d '%[9]s'

@@ -138,7 +138,7 @@ func (r *Gateway) lockDataDir(context.Context) error {
 		return withFolderHint("lock the folder of the data", err)
 	}
 	r.onClose(unlock)
-	_ = os.Remove(filepath.Join(r.config.Dir, "run.json")) // left by a killed run
+	r.removeRunFiles() // left by a killed run
 	if r.config.Reset {
 		if err := os.RemoveAll(filepath.Join(r.config.Dir, "data")); err != nil {
 			return fmt.Errorf("cannot delete the data in %s: %w; delete it manually", r.config.Dir, err)
@@ -259,17 +259,30 @@ func (r *Gateway) pids() PIDs {
 	return pids
 }
 
-// publishRunFiles writes run.json, keeps its process ids up to date, and deletes it at the end. It also writes aws.env,
-// with which a shell's tools find the local tables and secrets.
+// runFiles are the files of a run, which end with it. A client waits for run.json, so it is the last one to be written
+// and the first one to be removed. env has the same for a shell. With aws.env a shell's tools find the local tables and
+// secrets.
+var runFiles = []string{"run.json", "env", "aws.env"}
+
+// removeRunFiles deletes the files of a run.
+func (r *Gateway) removeRunFiles() {
+	for _, name := range runFiles {
+		_ = os.Remove(filepath.Join(r.config.Dir, name))
+	}
+}
+
+// publishRunFiles writes the files of the run, keeps the process ids of run.json up to date, and deletes the files at
+// the end.
 func (r *Gateway) publishRunFiles(context.Context) error {
 	r.info.PIDs = r.pids()
-	path, environment := filepath.Join(r.config.Dir, "run.json"), filepath.Join(r.config.Dir, "aws.env")
-	r.onClose(func() {
-		_ = os.Remove(path)
-		_ = os.Remove(environment)
-	})
-	if err := file.Replace(environment, r.shellEnvironment()); err != nil {
-		return err
+	r.onClose(r.removeRunFiles)
+	path := filepath.Join(r.config.Dir, "run.json")
+	for name, variables := range map[string]map[string]string{
+		"aws.env": r.Environment(), "env": r.info.shellVariables(),
+	} {
+		if err := file.Replace(filepath.Join(r.config.Dir, name), shellAssignments(variables)); err != nil {
+			return err
+		}
 	}
 	if err := r.writeInfo(path); err != nil {
 		return err
@@ -295,11 +308,27 @@ func (r *Gateway) writeInfo(path string) error {
 	return file.ReplaceJSON(path, info)
 }
 
-func (r *Gateway) shellEnvironment() []byte {
+// shellVariables returns the addresses and credentials by the names that the pages' commands use.
+func (i Info) shellVariables() map[string]string {
+	variables := map[string]string{
+		"BASE": i.BaseURL, "SANDBOX": i.SandboxURL, "INBOX": i.InboxURL,
+		"TOKEN": i.AccessToken, "CLIENT_ID": i.ClientID, "CLIENT_SECRET": i.ClientSecret,
+		"MERCHANT": i.Merchant, "ON_BEHALF_OF": i.OnBehalfOf, "SERVICE_ID": i.ServiceID,
+		"APPLICATION_ID": i.ApplicationID, "CONTACT_ID": i.ContactID, "GW_TOKEN": i.GWToken, "GW_ALIAS": i.GWAlias,
+		"WEBHOOK_SECRET": i.WebhookSecret,
+	}
+	if i.StubsURL != "" {
+		variables["STUBS"] = i.StubsURL
+	}
+	return variables
+}
+
+// shellAssignments returns the assignments of variables for a POSIX shell, sorted by name. A shell expands nothing in
+// the values.
+func shellAssignments(variables map[string]string) []byte {
 	var text strings.Builder
-	environment := r.Environment()
-	for _, name := range slices.Sorted(maps.Keys(environment)) {
-		fmt.Fprintf(&text, "export %s='%s'\n", name, environment[name])
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		fmt.Fprintf(&text, "export %s='%s'\n", name, strings.ReplaceAll(variables[name], "'", `'\''`))
 	}
 	return []byte(text.String())
 }

@@ -213,6 +213,44 @@ func TestRunJSONHasEveryField(t *testing.T) {
 	}
 }
 
+// TestShellEnvironment reads the file env as a shell does. It has the same values as run.json and ends with it.
+func TestShellEnvironment(t *testing.T) {
+	r := localtest.Start(t, localtest.Options{Stubs: true, Dir: filepath.Join(t.TempDir(), "it's $HOME")})
+	path := filepath.Join(r.Dir, "env")
+	if stat, err := os.Stat(path); err != nil || stat.Mode().Perm() != 0o600 {
+		t.Fatalf("env: %v, %v, want the mode 0600", stat, err)
+	}
+	i := r.Info()
+	for name, want := range map[string]string{
+		"TOKEN": i.AccessToken, "BASE": i.BaseURL, "SANDBOX": i.SandboxURL, "INBOX": i.InboxURL, "STUBS": i.StubsURL,
+		"CLIENT_ID": i.ClientID, "CLIENT_SECRET": i.ClientSecret, "MERCHANT": i.Merchant,
+		"ON_BEHALF_OF": i.OnBehalfOf, "SERVICE_ID": i.ServiceID, "APPLICATION_ID": i.ApplicationID,
+		"CONTACT_ID": i.ContactID, "GW_TOKEN": i.GWToken, "GW_ALIAS": i.GWAlias, "WEBHOOK_SECRET": i.WebhookSecret,
+	} {
+		command := exec.CommandContext(t.Context(), "sh", "-euc", `. "$1"; printenv "$2"`, "sh", path, name)
+		got, err := command.Output()
+		if text := strings.TrimSuffix(string(got), "\n"); err != nil || want == "" || text != want {
+			t.Errorf("env sets %s to %q, %v; run.json has %q", name, text, err, want)
+		}
+	}
+	audit := exec.CommandContext(t.Context(), "sh", "-euc", `. "$1/aws.env"; printenv AUDIT_LOG_FILE`, "sh", r.Dir)
+	want := filepath.Join(r.Dir, "data", "audit.jsonl")
+	if got, err := audit.Output(); err != nil || string(got) != want+"\n" {
+		t.Errorf("aws.env sets AUDIT_LOG_FILE to %q, %v; want %q", got, err, want)
+	}
+	r.Close()
+	for _, name := range []string{"run.json", "env", "aws.env"} {
+		if _, err := os.Stat(filepath.Join(r.Dir, name)); !os.IsNotExist(err) {
+			t.Errorf("%s exists after the end: %v", name, err)
+		}
+	}
+	plain := localtest.Start(t, localtest.Options{})
+	text, err := os.ReadFile(filepath.Join(plain.Dir, "env"))
+	if err != nil || strings.Contains(string(text), "STUBS") {
+		t.Errorf("without stubs env has STUBS: %v", err)
+	}
+}
+
 func TestSecondMerchantCountryRefused(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{})
 	info := r.Info()
