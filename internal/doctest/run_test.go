@@ -30,18 +30,22 @@ func TestQuickstart(t *testing.T) {
 	}
 	requireTool(t, "bash", "make", "node", "npm", "curl")
 	blocks := sectionBlocks(findPage(t, "README.md"), quickstartHeading)
-	if len(blocks) != 2 || strings.TrimSpace(blocks[0].text) != "make run" {
-		t.Fatalf("%d blocks, want two: make run, and the commands for another terminal", len(blocks))
+	if len(blocks) != 4 || strings.TrimSpace(blocks[0].text) != "make run" {
+		t.Fatalf("%d blocks, want four: make run, the variables, a charge, a payment with its webhook", len(blocks))
 	}
-	if n := len(countedCommands(blocks[1].text)) + 1; n > maxCommands {
+	var commands strings.Builder // for the second terminal
+	for _, b := range blocks[1:] {
+		commands.WriteString(b.text)
+	}
+	if n := len(countedCommands(commands.String())) + 1; n > maxCommands {
 		t.Errorf("%d commands, want at most %d", n, maxCommands)
 	}
 	folder, port := copyCheckout(t), freePorts(t)
 	started := time.Now()
 	terminal := startRun(t, folder, blocks[0].text, port)
-	output := runBash(t, folder, blocks[1].text)
+	output := runBash(t, folder, commands.String())
 	elapsed := time.Since(started)
-	for _, want := range []string{`"status":"successful"`, `"state":"cart-7"`, ": verified\n",
+	for _, want := range []string{"HTTP/1.1 201", `"status":"successful"`, `"state":"cart-7"`, ": verified\n",
 		"with another amount: refused"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the commands do not show %q:\n%s", want, output)
@@ -51,7 +55,7 @@ func TestQuickstart(t *testing.T) {
 		t.Errorf("the quickstart took %s, want at most %s", elapsed, maxDuration)
 	}
 	t.Logf("from a clone to a verified webhook in %s", elapsed.Round(time.Second))
-	t.Run("the rest of the README", func(t *testing.T) { runFirstCharge(t, folder) })
+	t.Run("the rest of the README", func(t *testing.T) { runFailure(t, folder) })
 	t.Run("docs/getting-started.md", func(t *testing.T) { runMarkedBlocks(t, "docs/getting-started.md", folder) })
 	t.Run("docs/merchants.md", func(t *testing.T) { runMarkedBlocks(t, "docs/merchants.md", folder) })
 	t.Run("docs/operations.md", func(t *testing.T) { walkRunbooks(t, folder) })
@@ -62,22 +66,27 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// runFirstCharge runs the charge's command twice. The second response must be the stored one.
-func runFirstCharge(t *testing.T, folder string) {
+// runFailure follows the README's section on a failure: the first charge is sent again with another alias. Its response
+// is lost, a retry gets the operator's, and another one the stored one. There is one effect.
+func runFailure(t *testing.T, folder string) {
 	const mark = "@@ the end of block @@"
-	blocks := sectionBlocks(findPage(t, "README.md"), "The first charge")
-	if len(blocks) != 3 {
-		t.Fatalf("the first charge has %d blocks, want 3", len(blocks))
+	quickstart := sectionBlocks(findPage(t, "README.md"), quickstartHeading)
+	blocks := sectionBlocks(findPage(t, "README.md"), "Try a failure")
+	if len(blocks) != 2 {
+		t.Fatalf("the failure has %d blocks, want 2", len(blocks))
 	}
 	end := "echo '" + mark + "'\n"
+	charge := quickstart[2].text + end
 	displayed := strings.Split(runBash(t, folder,
-		blocks[0].text+blocks[1].text+end+blocks[1].text+end+blocks[2].text), mark)
-	if !strings.HasPrefix(displayed[0], "HTTP/1.1 201") || strings.Contains(displayed[0], "Idempotent-Replayed") ||
-		!strings.Contains(displayed[1], "Idempotent-Replayed: true") {
-		t.Errorf("the charge:\n%s\nagain:\n%s", displayed[0], displayed[1])
+		quickstart[1].text+blocks[0].text+charge+charge+charge+blocks[1].text), mark)
+	for i, want := range []string{"HTTP/1.1 504", "HTTP/1.1 201", "HTTP/1.1 201"} {
+		isStored := strings.Contains(displayed[i], "Idempotent-Replayed: true")
+		if !strings.HasPrefix(strings.TrimSpace(displayed[i]), want) || isStored != (i == 2) {
+			t.Errorf("the charge number %d:\n%s\nwant %s", i+1, displayed[i], want)
+		}
 	}
-	if strings.Count(displayed[2], `"kind":"charge"`) != 1 {
-		t.Errorf("effects %s, want one charge", displayed[2])
+	if strings.Count(displayed[3], `"kind":"charge"`) != 1 {
+		t.Errorf("effects %s, want one charge", displayed[3])
 	}
 }
 
