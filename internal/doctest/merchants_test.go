@@ -19,18 +19,19 @@ import (
 
 const merchantsPage = "docs/merchants.md"
 
-// tableRows returns the rows of the tables in a section of a page, without the rules below the headings.
+// tableRows returns the rows of the tables in a section of a page, until the next heading of any level, without the
+// rules below the headings.
 func tableRows(t *testing.T, name, title string) [][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(text), "\n## "+title+"\n")
+	_, section, found := strings.Cut(string(text), "# "+title+"\n")
 	if !found {
 		t.Fatalf("%s has no section %q", name, title)
 	}
-	section, _, _ = strings.Cut(section, "\n## ")
+	section, _, _ = strings.Cut(section, "\n#")
 	var rows [][]string
 	for line := range strings.Lines(section) {
 		line = strings.TrimSpace(line)
