@@ -189,18 +189,24 @@ func TestTestNumbersAreDocumented(t *testing.T) {
 	}
 }
 
-// TestOperatorsAreDocumented compares the tables of operators with what their own platforms reach.
+// TestOperatorsAreDocumented compares the tables of operators with what their own platforms reach. The merchants' table
+// also marks where a payment needs a one-time code.
 func TestOperatorsAreDocumented(t *testing.T) {
-	countries, want := market.Alpha2s(), map[string]string{}
-	for _, name := range operator.Names() {
-		cells := []string{name}
-		for _, country := range countries {
-			cells = append(cells, servicesOf(name, country))
-		}
-		want[name] = strings.Join(cells, "|")
-	}
-	delete(want, "sandbox") // no operator's own
+	countries := market.Alpha2s()
 	for page, title := range map[string]string{"README.md": "Which operators?", merchantsPage: "Operators"} {
+		want := map[string]string{}
+		for _, name := range operator.Names() {
+			cells := []string{name}
+			for _, country := range countries {
+				cell := servicesOf(name, country)
+				if page == merchantsPage && needsOTP(t, name, country) {
+					cell = strings.Replace(cell, "ussd", "ussd with `otp_code`", 1)
+				}
+				cells = append(cells, cell)
+			}
+			want[name] = strings.Join(cells, "|")
+		}
+		delete(want, "sandbox") // no operator's own
 		rows, got := tableRows(t, page, title), map[string]string{}
 		for _, row := range rows[1:] {
 			if len(row) == 1+len(countries) {
@@ -213,6 +219,36 @@ func TestOperatorsAreDocumented(t *testing.T) {
 			t.Errorf("%s, countries %v (-want +got):\n%s", page, rows[0][1:], diff)
 		}
 	}
+}
+
+// needsOTP reports whether an operator's own platform requires otp_code on tpe and ussd: by its row, or, if some of its
+// operators need one, by its driver.
+func needsOTP(t *testing.T, name, country string) bool {
+	t.Helper()
+	for _, platform := range operator.Platforms() {
+		row, _ := operator.FindCapabilities(platform)
+		if row.DriverName == "gateway" || row.OTPRule == operator.OTPUnused || !row.Offers(operator.Service{
+			Operator: name, Country: country, Operation: operator.AccountPay, Channel: "ussd",
+		}) {
+			continue
+		}
+		checker, checks := sampleDriver(t, platform, nil).(operator.PaymentChecker)
+		if row.OTPRule == operator.OTPRequired {
+			return true
+		}
+		if checks {
+			pay := samplePayment(platform, name, country)
+			without := checker.CheckPayment(t.Context(), pay)
+			pay.OTP = "914263"
+			if with := checker.CheckPayment(t.Context(), pay); with != nil {
+				t.Errorf("%s refuses a payment of %s in %s with a code: %v", platform, name, country, with)
+			}
+			if without != nil && without.Part == "otp_code" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // servicesOf returns what the operators' own platforms offer, as a cell has it: "web, tpe; SMS", or "-".
