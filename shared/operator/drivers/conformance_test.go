@@ -241,7 +241,7 @@ func orangeCMSuite(t *testing.T) operatortest.Suite {
 	exchange := tokens("/token")
 	reports := &operatortest.Reports{
 		Body: `{"data":{"payToken":"` + payToken + `","status":"STATUS","amount":AMOUNT,"txnmode":"` + order +
-			`","inittxnstatus":"200"}}`,
+			`","inittxnstatus":"200","confirmtxnstatus":"200"}}`,
 		Amount: "1500", OtherAmount: "15", HasNoCurrency: true,
 		Statuses: map[string]ledger.Status{
 			"PENDING": ledger.Pending, "INITIATED": ledger.Pending, "FAILED": ledger.Failed, "EXPIRED": ledger.Expired,

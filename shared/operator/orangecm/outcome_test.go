@@ -249,7 +249,10 @@ func TestLookups(t *testing.T) {
 		{word, 200, success, reported(ledger.Successful)},
 		{"SUCCESSFUL", 200, replace(word, "SUCCESSFUL"), reported(ledger.Successful)},
 		{"SUCCESS", 200, replace(word, "success"), reported(ledger.Successful)},
-		{"no confirmtxnstatus", 200, replace("confirmtxnstatus", "x"), reported(ledger.Successful)},
+		{"no confirmtxnstatus", 200, replace("confirmtxnstatus", "x"), unread},
+		{"confirmtxnstatus null", 200, replace(`"confirmtxnstatus":"200"`, `"confirmtxnstatus":null`), unread},
+		{"confirmtxnstatus as a number", 200, replace(`"confirmtxnstatus":"200"`, `"confirmtxnstatus":200`),
+			reported(ledger.Successful)},
 		{"amount as a text", 200, replace("100,", `"100",`), reported(ledger.Successful)},
 		{"PENDING", 200, readFile(t, "pay-response.json"), reported(ledger.Pending)},
 		{"CANCELLED", 200, replace(word, "CANCELLED"), reported(ledger.Cancelled)},
@@ -300,6 +303,8 @@ func TestCallbacks(t *testing.T) {
 	full := report(ledger.Successful)
 	full.UpstreamKey, full.Amount, full.MSISDN = "ORD1", "100", "690000002"
 	full.OperatorReference = "MP260101.1000.B00001"
+	unconfirmed := full
+	unconfirmed.Status = ""
 	failed := report(ledger.Failed)
 	failed.Reason = ledger.WalletUnknown
 	success := func(more string) string {
@@ -309,7 +314,11 @@ func TestCallbacks(t *testing.T) {
 		body string
 		want operator.CallbackReport
 	}{
-		"like the lookup":  {readFile(t, "status-success.json"), full},
+		"like the lookup": {readFile(t, "status-success.json"), full},
+		"like the lookup, not confirmed": {
+			strings.Replace(readFile(t, "status-success.json"), `confirmtxnstatus":"200"`, `confirmtxnstatus":null`, 1),
+			unconfirmed,
+		},
 		"short":            {success(""), report(ledger.Successful)},
 		"short, failed":    {`{"payToken":"MP1","status":"FAILED","inittxnstatus":"0066111"}`, failed},
 		"short, pending":   {`{"payToken":"MP1","status":"PENDING"}`, report(ledger.Pending)},

@@ -52,9 +52,14 @@ func readPayment(doc *strictjson.Reader, prefix string) paymentData {
 	return p
 }
 
-// LookUpPayment implements operator.StatusLookup. A success needs the amount, and no other confirmtxnstatus than 200. A
-// payToken without a status may have been paid before Orange forgot it. So only the check of an account finds no
-// payment.
+// isUnconfirmed reports whether a payment has the word of a success without the confirmtxnstatus of one. It may be only
+// accepted and not debited: a reseller of the same wallet uses the word so.
+func (p paymentData) isUnconfirmed() bool {
+	return p.status == ledger.Successful && p.confirmCode != codeAccepted
+}
+
+// LookUpPayment implements operator.StatusLookup. A success needs the amount, and the confirmtxnstatus 200. A payToken
+// without a status may have been paid before Orange forgot it. So only the check of an account finds no payment.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
 	if !isPayToken(call.Material) {
 		return operator.StatusResponse{Cause: errNoPayToken}
@@ -70,8 +75,7 @@ func newLookup(call operator.StatusCall) upstream.Lookup {
 		IsNotFound: func(x upstream.Exchange) bool { return call.IsAccountCheck() && isUnknownToken(x) },
 		Read: func(doc *strictjson.Reader) (operator.StatusReport, bool) {
 			p := readPayment(doc, "data.")
-			isConfirmed := p.Amount != "" && (p.confirmCode == "" || p.confirmCode == codeAccepted)
-			if p.status == ledger.Successful && !isConfirmed {
+			if p.isUnconfirmed() || p.status == ledger.Successful && p.Amount == "" {
 				return operator.StatusReport{}, false
 			}
 			return p.StatusReport, p.payToken == call.Material && p.word != ""
@@ -94,7 +98,8 @@ func isUnknownToken(x upstream.Exchange) bool {
 }
 
 // ReadPaymentCallback implements operator.PaymentCallbackReader. The fields are in an object "data", or at the root in
-// the short form of payToken, status and message.
+// the short form of payToken, status and message. The short form has no confirmtxnstatus: its success is a claim that
+// the lookup confirms.
 func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
 	doc, err := strictjson.Parse(body)
 	if err != nil {
@@ -104,8 +109,12 @@ func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
 	if doc.HasObject("data") {
 		prefix = "data."
 	}
-	if p := readPayment(doc, prefix); p.payToken != "" {
-		return p.CallbackReport
+	p := readPayment(doc, prefix)
+	if p.payToken == "" {
+		return operator.CallbackReport{}
 	}
-	return operator.CallbackReport{}
+	if prefix != "" && p.isUnconfirmed() {
+		p.Status = ""
+	}
+	return p.CallbackReport
 }
