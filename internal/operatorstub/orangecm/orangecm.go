@@ -123,6 +123,7 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			"word_success",     // SUCCESS instead of the word with two L
 			"word_successful",  // SUCCESSFUL, with one L
 			"word_initiated",   // INITIATED instead of PENDING
+			"word_accepted",    // SUCCESSFULL, without a confirmtxnstatus, instead of PENDING
 			"word_canceled",    // CANCELED instead of CANCELLED
 			"amount_text",      // amount is a text in responses
 			"createtime_iso",   // createtime is a date and time instead of Unix seconds
@@ -291,6 +292,9 @@ func (s *stub) view(t *kit.Transaction, result kit.Result) kit.Fields {
 	}
 	if t.Status == "" && s.Quirk("unpaid_expired") {
 		data["status"] = "EXPIRED"
+	}
+	if data["status"] == statusWords[kit.Undecided] && s.Quirk("word_accepted") {
+		data["status"] = statusWords[kit.Paid]
 	}
 	for quirk, words := range otherWords {
 		if s.Quirk(quirk) && data["status"] == words[0] {

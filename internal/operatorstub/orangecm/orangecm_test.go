@@ -310,6 +310,7 @@ func TestQuirks(t *testing.T) {
 		{"word_success", ordinary, lookup(`"SUCCESSFULL"`), lookup(`"SUCCESS"`)},
 		{"word_successful", ordinary, lookup(`"SUCCESSFULL"`), lookup(`"SUCCESSFUL"`)},
 		{"word_initiated", "690001003", lookup(`"PENDING"`), lookup(`"INITIATED"`)},
+		{"word_accepted", "690001003", lookup(`"PENDING"`), lookup(`"SUCCESSFULL"`)},
 		{"word_canceled", "690002005", lookup(`"CANCELLED"`), lookup(`"CANCELED"`)},
 		{"amount_text", ordinary, lookup(`"amount":500`), lookup(`"amount":"500"`)},
 		{"createtime_iso", ordinary, lookup(`"createtime":"946684`), lookup(`"createtime":"2000-01-01T00:00:00Z"`)},
