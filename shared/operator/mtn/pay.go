@@ -32,9 +32,20 @@ type payer struct {
 }
 
 // Pay implements operator.Driver. Succeeded means that MTN took the request. There is no reference yet, and no proof
-// that the payer has a wallet.
+// that the payer has a wallet. After a refused token whose form proves nothing, the payment is sent once more, because
+// MTN takes one payment for each UUID. Then only a success or a refusal of the second send decides.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	return d.SendTransaction(ctx, call.Call, paymentOf(call), isTokenRefused, classifyPayment)
+	mayHaveTaken := false
+	response := d.SendTransaction(ctx, call.Call, paymentOf(call), func(x upstream.Exchange) bool {
+		mayHaveTaken = isTokenRefused(x) && !refusedInFront(x)
+		return isTokenRefused(x)
+	}, classifyPayment)
+	if mayHaveTaken && response.Outcome == operator.NotApplied {
+		status := response.HTTPStatus
+		response.Result = upstream.Unknown(response.Fault)
+		response.HTTPStatus = status
+	}
+	return response
 }
 
 // CheckPayment implements operator.PaymentChecker.
@@ -68,6 +79,9 @@ func buildPayment(account credentials.Account, call operator.PayCall) (upstream.
 func classifyPayment(x upstream.Exchange) operator.PayResponse {
 	code := x.ErrorCode("code")
 	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
+	if isTokenRefused(x) {
+		cause = fmt.Errorf("%w: %w", operator.ErrCredentialsRefused, cause)
+	}
 	result := upstream.Unknown(cause)
 	switch {
 	case x.Status == http.StatusAccepted && len(bytes.TrimSpace(x.Body)) == 0:

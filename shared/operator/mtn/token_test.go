@@ -2,6 +2,7 @@ package mtn_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -126,13 +127,114 @@ func TestTokenRefusedTwice(t *testing.T) {
 	}
 }
 
-// A 401 that proves nothing drops the token, but sends nothing again.
-func TestTokenDroppedAfterOther401(t *testing.T) {
-	platformStub := stub(t, respond(401, ""), respond(202, ""))
-	driver := newDriver(goodAccount(platformStub.URL), time.Now)
-	first, second := driver.Pay(t.Context(), samplePay()), driver.Pay(t.Context(), samplePay())
-	if first.Outcome != operator.Unknown || second.Outcome != operator.Succeeded || len(platformStub.Requests()) != 4 {
-		t.Errorf("outcomes %d and %d, %d requests", first.Outcome, second.Outcome, len(platformStub.Requests()))
+// bearerRefusals are the plausible forms of a 401 for a token. MTN documents none. isProof is true for the form of the
+// API gateway in front of MTN, which proves that MTN did not see the payment.
+var bearerRefusals = []struct {
+	name    string
+	respond operatortest.Responder
+	isProof bool
+}{
+	{"in front", respond(401, inFront401), true},
+	{"OAuth 2", respond(401, `{"error":"invalid_token","error_description":"expired"}`), false},
+	{"empty", respond(401, ""), false},
+	{"HTML", respond(401, html), false},
+	{"header only", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}, false},
+}
+
+// A 401 without a business code means that the token was refused. It is renewed once, and the payment is sent once more
+// under the same X-Reference-Id. After a 401 without that proof, no response to the second send releases the payment.
+func TestBearerRefused(t *testing.T) {
+	for _, refusal := range bearerRefusals {
+		after := func(withProof operator.Outcome) operator.Outcome {
+			if refusal.isProof {
+				return withProof
+			}
+			return operator.Unknown
+		}
+		for _, c := range []struct {
+			name    string
+			second  operatortest.Responder
+			outcome operator.Outcome
+			counted bool // as refused credentials
+		}{
+			{"accepted", respond(202, ""), operator.Succeeded, false},
+			{"refused again", refusal.respond, after(operator.NotApplied), true},
+			{"empty 401", respond(401, ""), operator.Unknown, true},
+			{"in front", respond(401, inFront401), after(operator.NotApplied), true},
+			{"known there", respond(409, code("RESOURCE_ALREADY_EXIST")), operator.Unknown, false},
+			{"no wallet", respond(500, code("PAYER_NOT_FOUND")), operator.Refused, false},
+			{"our set-up", respond(500, code("INVALID_CURRENCY")), after(operator.NotApplied), refusal.isProof},
+			{"rate", respond(429, `{"statusCode":429}`), after(operator.NotApplied), false},
+			{"cut", operatortest.CloseConnection(), operator.Unknown, false},
+		} {
+			t.Run(refusal.name+"/"+c.name, func(t *testing.T) {
+				platformStub := stub(t, refusal.respond, c.second)
+				result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay())
+				sent := businessRequests(platformStub)
+				if result.Outcome != c.outcome || len(sent) != 2 || len(platformStub.Requests()) != 4 {
+					t.Fatalf("outcome %d, want %d; %d payments in %d requests: %v",
+						result.Outcome, c.outcome, len(sent), len(platformStub.Requests()), result.Fault)
+				}
+				if sent[0].Header.Get("X-Reference-Id") != sent[1].Header.Get("X-Reference-Id") ||
+					sent[0].Body != sent[1].Body {
+					t.Error("the second payment differs from the first")
+				}
+				if isCounted(result.Fault) != c.counted {
+					t.Errorf("counted as refused credentials: %v, want %v: %v", !c.counted, c.counted, result.Fault)
+				}
+				if result.Fault != nil {
+					checkNoSecrets(t, result.Fault)
+				}
+			})
+		}
+	}
+}
+
+// isCounted reports whether a fault counts as refused credentials.
+func isCounted(f *fault.Fault) bool {
+	return f != nil && (f.Kind == fault.IntegrationRejected || errors.Is(f, operator.ErrCredentialsRefused))
+}
+
+// A payment whose token was refused in an unproven form stays unknown if it gets no new token, or no connection.
+func TestNoTokenAfterRefusedBearer(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		token   operatortest.Responder
+		counted bool
+	}{
+		{"down", respond(503, ""), false},
+		{"credentials refused", respond(401, inFront401), true},
+		{"cut", operatortest.CloseConnection(), false},
+	} {
+		for _, refusal := range bearerRefusals {
+			t.Run(c.name+"/"+refusal.name, func(t *testing.T) {
+				exchanges, want := 0, operator.Unknown
+				if refusal.isProof {
+					want = operator.NotApplied
+				}
+				platformStub := operatortest.NewStubOperator(t, func(w http.ResponseWriter, r *http.Request) {
+					switch {
+					case r.URL.Path != "/collection/token/":
+						refusal.respond(w, r)
+					case exchanges == 0:
+						exchanges++
+						respond(200, readFile(t, "token.json"))(w, r)
+					default:
+						c.token(w, r)
+					}
+				})
+				result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay())
+				if result.Outcome != want || len(businessRequests(platformStub)) != 1 {
+					t.Errorf("outcome %d, want %d: %v", result.Outcome, want, result.Fault)
+				}
+				if isCounted(result.Fault) != c.counted {
+					t.Errorf("counted as refused credentials: %v, want %v", !c.counted, c.counted)
+				}
+			})
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 )
 
 // errTokenRefused is the error of an exchange in which the platform refused the account's credentials.
-var errTokenRefused = errors.New("the platform refused the credentials of the token exchange")
+var errTokenRefused = fmt.Errorf("%w in the token exchange", operator.ErrCredentialsRefused)
 
 // token returns an access token of an account. A fault means that there is none: IntegrationRejected if the platform
 // refused the credentials, else OperatorUnavailable.
