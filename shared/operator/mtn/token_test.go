@@ -26,6 +26,10 @@ func TestTokenExchangeFails(t *testing.T) {
 		{"length required", respond(411, ""), fault.OperatorUnavailable},
 		{"firewall page", respond(200, html), fault.OperatorUnavailable},
 		{"no token", respond(200, `{"expires_in":3600}`), fault.OperatorUnavailable},
+		{"login failed", respond(500, `{"error":"login_failed"}`), fault.IntegrationRejected},
+		{"login failed in another field", respond(500, `{"message":"login_failed"}`), fault.OperatorUnavailable},
+		{"login failed while down", respond(503, `{"error":"login_failed"}`), fault.OperatorUnavailable},
+		{"another error", respond(500, `{"error":"internal"}`), fault.OperatorUnavailable},
 		{"down", respond(500, code("INTERNAL_PROCESSING_ERROR")), fault.OperatorUnavailable},
 		{"cut", operatortest.CloseConnection(), fault.OperatorUnavailable},
 	}

@@ -210,7 +210,7 @@ func TestCheckAccount(t *testing.T) {
 		{"null", "null", "CI", older, "", 200},
 		{"no balance in the contract", gatewayError(50), "CI",
 			"the balance responded 403 50: see it in Orange's portal", "", 403},
-		{"refused token", gatewayError(42), "CI", "", "refused the credentials", 401},
+		{"refused token", gatewayError(42), "CI", "", "refused our credentials", 401},
 	} {
 		stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token),
 			operatortest.Respond(c.status, c.body), operatortest.Respond(400, ""))

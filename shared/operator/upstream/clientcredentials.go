@@ -23,6 +23,8 @@ type ClientCredentials struct {
 	ID, Secret string
 	// HasNoForm is true for a platform that takes no body in an exchange.
 	HasNoForm bool
+	// RefusalError is the field error of a 500 that refuses the credentials; "" for none.
+	RefusalError string
 }
 
 // Limits of a token. No platform documents a longer life.
@@ -46,7 +48,7 @@ func (b *Base) token(ctx context.Context, key string, account credentials.Accoun
 	}
 	request.Header = b.header(account, "Basic "+base64.StdEncoding.EncodeToString(client), form)
 	token, err := b.Tokens.Get(ctx, key, func(ctx context.Context) (string, time.Duration, error) {
-		return readToken(b.Client.Send(ctx, request))
+		return readToken(b.Client.Send(ctx, request), b.Credentials.RefusalError)
 	})
 	switch {
 	case err == nil:
@@ -59,9 +61,9 @@ func (b *Base) token(ctx context.Context, key string, account credentials.Accoun
 }
 
 // readToken reads the response to a token exchange of OAuth 2: access_token, and expires_in as a number or a text of
-// seconds. Without expires_in the token serves one call. The error is errTokenRefused after 400, 401 and 403. Any other
-// body, such as HTML with 200, is an error too. Errors have no text of the response.
-func readToken(x Exchange) (token string, lifetime time.Duration, err error) {
+// seconds. Without expires_in the token serves one call. The error is errTokenRefused after 400, 401 and 403, and after
+// 500 with refusalError. Any other body, such as HTML with 200, is an error too. Errors have no text of the response.
+func readToken(x Exchange, refusalError string) (token string, lifetime time.Duration, err error) {
 	if x.Err != nil {
 		return "", 0, fmt.Errorf("the token exchange failed: %w", x.Err)
 	}
@@ -73,7 +75,8 @@ func readToken(x Exchange) (token string, lifetime time.Duration, err error) {
 	switch {
 	case operator.CheckToken(token) == nil:
 		return token, lifetime, nil
-	case x.Status == http.StatusBadRequest, x.Status == http.StatusUnauthorized, x.Status == http.StatusForbidden:
+	case x.Status == http.StatusBadRequest, x.Status == http.StatusUnauthorized, x.Status == http.StatusForbidden,
+		x.Status == http.StatusInternalServerError && refusalError != "" && x.ErrorCode("error") == refusalError:
 		return "", 0, errTokenRefused
 	}
 	return "", 0, fmt.Errorf("the token exchange responded %d without a token", x.Status)

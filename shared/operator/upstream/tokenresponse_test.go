@@ -31,12 +31,16 @@ func TestReadToken(t *testing.T) {
 		{"forbidden", 403, ``, 0, false, true},
 		{"bad client", 400, `{"error":"invalid_client"}`, 0, false, true},
 		{"down", 503, ``, 0, false, false},
+		{"refusal of the platform", 500, `{"error":"login_failed"}`, 0, false, true},
+		{"refusal with another status", 503, `{"error":"login_failed"}`, 0, false, false},
+		{"another error", 500, `{"error":"server_error"}`, 0, false, false},
+		{"no error", 500, `{"error":""}`, 0, false, false},
 		{"length required", 411, ``, 0, false, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			x := Exchange{Status: c.status, Body: []byte(c.body)}
-			token, lifetime, err := readToken(x)
+			token, lifetime, err := readToken(x, "login_failed")
 			refused := errors.Is(err, errTokenRefused)
 			if (err == nil) != c.ok || (token != "") != c.ok || refused != c.refused {
 				t.Fatalf("token %q, refused %v, %v", token, refused, err)
@@ -50,8 +54,18 @@ func TestReadToken(t *testing.T) {
 
 func TestReadTokenWithoutResponse(t *testing.T) {
 	cause := errors.New("cut")
-	if _, _, err := readToken(Exchange{Err: cause}); !errors.Is(err, cause) || errors.Is(err, errTokenRefused) {
+	if _, _, err := readToken(Exchange{Err: cause}, ""); !errors.Is(err, cause) || errors.Is(err, errTokenRefused) {
 		t.Fatal(err)
+	}
+}
+
+// A platform without an error of its own refuses no credentials by a 500.
+func TestReadTokenWithoutRefusalError(t *testing.T) {
+	for _, body := range []string{`{"error":"login_failed"}`, `{"error":""}`, `{}`, ``} {
+		if _, _, err := readToken(Exchange{Status: 500, Body: []byte(body)}, ""); err == nil ||
+			errors.Is(err, errTokenRefused) {
+			t.Errorf("%s: %v", body, err)
+		}
 	}
 }
 
