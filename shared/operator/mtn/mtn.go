@@ -37,7 +37,7 @@ func New(a *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens
 		},
 		Credentials: upstream.ClientCredentials{
 			Path: "/collection/token/", ID: fieldAPIUser, Secret: fieldAPIKey, HasNoForm: true,
-			RefusalError: "login_failed",
+			RefusalError: "login_failed", RenewBefore: 10 * time.Minute,
 		},
 	}}
 }

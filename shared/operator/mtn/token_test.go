@@ -80,10 +80,12 @@ func TestTokenLife(t *testing.T) {
 		wait      time.Duration
 		exchanges int
 	}{
-		{"cached", "3600", 58 * time.Minute, 1},
-		{"text", `"3600"`, 58 * time.Minute, 1},
+		{"cached", "3600", 49 * time.Minute, 1},
+		{"text", `"3600"`, 49 * time.Minute, 1},
 		{"expired", "3600", time.Hour, 2},
-		{"within the margin", "3600", time.Hour - 10*time.Second, 2},
+		{"10 minutes before the end", "3600", 50 * time.Minute, 2},
+		{"a short life", "600", 4 * time.Minute, 1},
+		{"half of a short life", "600", 5 * time.Minute, 2},
 		{"no life", "null", 0, 2},
 	}
 	for _, c := range cases {

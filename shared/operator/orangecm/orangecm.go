@@ -34,7 +34,9 @@ func New(
 ) *Driver {
 	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
-		Credentials: upstream.ClientCredentials{Path: "/token", ID: "consumer_key", Secret: "consumer_secret"},
+		Credentials: upstream.ClientCredentials{
+			Path: "/token", ID: "consumer_key", Secret: "consumer_secret", RenewBefore: 5 * time.Minute,
+		},
 	}}
 }
 

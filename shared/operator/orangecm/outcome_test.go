@@ -189,8 +189,8 @@ func TestTokens(t *testing.T) {
 		{"cached", []operatortest.Responder{respond(200, token), pending, found}, "ps", "tps"},
 		{"expires_in as a text", []operatortest.Responder{
 			respond(200, strings.Replace(token, "2496", `"2496"`, 1)), pending, found}, "ps", "tps"},
-		{"a life of 3 seconds", []operatortest.Responder{
-			respond(200, strings.Replace(token, "2496", "3", 1)), pending, respond(200, second), found}, "ps", "tpts"},
+		{"a life of 0 seconds", []operatortest.Responder{
+			respond(200, strings.Replace(token, "2496", "0", 1)), pending, respond(200, second), found}, "ps", "tpts"},
 		{"no life", []operatortest.Responder{
 			respond(200, strings.Replace(token, "expires_in", "x", 1)), pending, respond(200, second), found,
 		}, "ps", "tpts"},

@@ -41,7 +41,9 @@ func New(
 ) *Driver {
 	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountSMS, Fields: accountFields(),
-		Credentials: upstream.ClientCredentials{Path: "/oauth/v3/token", ID: "client_id", Secret: "client_secret"},
+		Credentials: upstream.ClientCredentials{
+			Path: "/oauth/v3/token", ID: "client_id", Secret: "client_secret", RenewBefore: 5 * time.Minute,
+		},
 	}}
 }
 

@@ -47,7 +47,7 @@ func New(
 	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
 		Credentials: upstream.ClientCredentials{
-			Path: "/oauth/v3/token", ID: "client_id", Secret: "client_secret",
+			Path: "/oauth/v3/token", ID: "client_id", Secret: "client_secret", RenewBefore: 5 * time.Minute,
 		},
 	}}
 }

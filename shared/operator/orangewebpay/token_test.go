@@ -60,9 +60,9 @@ func TestTokenIsCached(t *testing.T) {
 		}
 	}
 	pay(2, token(firstToken, `"60"`), page)
-	c.at = c.at.Add(44 * time.Second)
+	c.at = c.at.Add(29 * time.Second)
 	pay(1, page)
-	c.at = c.at.Add(time.Second) // too late for a whole call
+	c.at = c.at.Add(time.Second) // half of its life
 	pay(2, token(nextToken, "7776000"), page)
 	c.at = c.at.Add(89 * 24 * time.Hour)
 	pay(1, orangeError(401, "41"))

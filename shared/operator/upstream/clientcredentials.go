@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -25,6 +26,8 @@ type ClientCredentials struct {
 	HasNoForm bool
 	// RefusalError is the field error of a 500 that refuses the credentials; "" for none.
 	RefusalError string
+	// RenewBefore is how long before its end a token is renewed, at most half of its life; 0 for 15 seconds.
+	RenewBefore time.Duration
 }
 
 // Limits of a token. No platform documents a longer life.
@@ -47,7 +50,8 @@ func (b *Base) token(ctx context.Context, key string, account credentials.Accoun
 		form["Content-Type"] = "application/x-www-form-urlencoded"
 	}
 	request.Header = b.header(account, "Basic "+base64.StdEncoding.EncodeToString(client), form)
-	token, err := b.Tokens.Get(ctx, key, func(ctx context.Context) (string, time.Duration, error) {
+	margin := cmp.Or(b.Credentials.RenewBefore, defaultMargin)
+	token, err := b.Tokens.Get(ctx, key, margin, func(ctx context.Context) (string, time.Duration, error) {
 		return readToken(b.Client.Send(ctx, request), b.Credentials.RefusalError)
 	})
 	switch {

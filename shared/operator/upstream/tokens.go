@@ -11,8 +11,8 @@ import (
 // TokenExchange gets an access token from a platform. lifetime is how long it is valid from now.
 type TokenExchange func(ctx context.Context) (token string, lifetime time.Duration, err error)
 
-// callTime is the longest time that a call takes after it got its token.
-const callTime = 15 * time.Second
+// defaultMargin is how long before its end a token is renewed: the longest time that a call takes after it got it.
+const defaultMargin = 15 * time.Second
 
 // Tokens caches access tokens. For one key it makes one exchange at a time. It is safe for concurrent use.
 type Tokens struct {
@@ -37,9 +37,11 @@ func NewTokens(now func() time.Time, await func(context.Context, <-chan struct{}
 	return &Tokens{now: now, await: await, cached: map[string]cachedToken{}, pending: map[string]chan struct{}{}}
 }
 
-// Get returns the token of a key: the cached one while it is valid for the time of a call, else a new one. The error is
-// that of the exchange, or of the context.
-func (t *Tokens) Get(ctx context.Context, key string, exchange TokenExchange) (string, error) {
+// Get returns the token of a key: the cached one until a margin before its end, else a new one. The margin is at most
+// half of the token's life. The error is that of the exchange, or of the context.
+func (t *Tokens) Get(
+	ctx context.Context, key string, margin time.Duration, exchange TokenExchange,
+) (string, error) {
 	for {
 		t.mu.Lock()
 		if found := t.cached[key]; t.now().Before(found.until) {
@@ -51,7 +53,7 @@ func (t *Tokens) Get(ctx context.Context, key string, exchange TokenExchange) (s
 			done = make(chan struct{})
 			t.pending[key] = done
 			t.mu.Unlock()
-			return t.exchange(ctx, key, done, exchange)
+			return t.exchange(ctx, key, margin, done, exchange)
 		}
 		t.mu.Unlock()
 		if err := t.await(ctx, done); err != nil {
@@ -62,7 +64,7 @@ func (t *Tokens) Get(ctx context.Context, key string, exchange TokenExchange) (s
 
 // exchange makes the exchange of a key and caches its token. A life is counted from before the exchange.
 func (t *Tokens) exchange(
-	ctx context.Context, key string, done chan struct{}, exchange TokenExchange,
+	ctx context.Context, key string, margin time.Duration, done chan struct{}, exchange TokenExchange,
 ) (value string, err error) {
 	start := t.now().Round(0) // the monotonic clock does not advance while a function is frozen
 	defer func() {
@@ -77,7 +79,7 @@ func (t *Tokens) exchange(
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cached[key] = cachedToken{value, start.Add(lifetime - callTime)}
+	t.cached[key] = cachedToken{value, start.Add(lifetime - min(margin, lifetime/2))}
 	return value, nil
 }
 

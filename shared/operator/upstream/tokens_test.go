@@ -40,7 +40,9 @@ func inTokenBubble(
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		tokens := NewTokens(time.Now, nil)
-		run(t, tokens, func(ctx context.Context) (string, error) { return tokens.Get(ctx, "a", x.exchange) })
+		run(t, tokens, func(ctx context.Context) (string, error) {
+			return tokens.Get(ctx, "a", defaultMargin, x.exchange)
+		})
 	})
 }
 
@@ -72,27 +74,37 @@ func getTogether(ctx context.Context, callers int, get func(context.Context) (st
 	return results
 }
 
-// A life counts from the start of the exchange, and its last 15 seconds are for the call itself.
+// A life counts from the start of the exchange. A token is renewed a margin before its end, at most half of its life.
 func TestTokenLives(t *testing.T) {
 	for _, c := range []struct {
-		lifetime, idle time.Duration // idle time after the end of the exchange, which took a second
-		exchanged      int32
+		lifetime, margin time.Duration
+		idle             time.Duration // after the end of the exchange, which took a second
+		exchanged        int32
 	}{
-		{time.Hour, time.Hour - 16*time.Second - time.Millisecond, 1},
-		{time.Hour, time.Hour - 16*time.Second, 2},
-		{time.Minute, 43 * time.Second, 1},
-		{time.Minute, 44 * time.Second, 2},
-		{90 * 24 * time.Hour, 89 * 24 * time.Hour, 1},
-		{15 * time.Second, 0, 2}, // too short for a second call
-		{0, 0, 2},
-		{-time.Second, 0, 2},
+		{time.Hour, defaultMargin, time.Hour - 16*time.Second - time.Millisecond, 1},
+		{time.Hour, defaultMargin, time.Hour - 16*time.Second, 2},
+		{time.Hour, 10 * time.Minute, 50*time.Minute - time.Second - time.Millisecond, 1},
+		{time.Hour, 10 * time.Minute, 50*time.Minute - time.Second, 2},
+		{20 * time.Minute, 10 * time.Minute, 10*time.Minute - time.Second - time.Millisecond, 1},
+		{20 * time.Minute, 10 * time.Minute, 10*time.Minute - time.Second, 2},
+		{10 * time.Minute, 10 * time.Minute, 5*time.Minute - time.Second - time.Millisecond, 1}, // half of the life
+		{10 * time.Minute, 10 * time.Minute, 5*time.Minute - time.Second, 2},
+		{time.Minute, defaultMargin, 43 * time.Second, 1},
+		{time.Minute, defaultMargin, 44 * time.Second, 2},
+		{90 * 24 * time.Hour, defaultMargin, 89 * 24 * time.Hour, 1},
+		{20 * time.Second, defaultMargin, 8 * time.Second, 1}, // half of the life
+		{20 * time.Second, defaultMargin, 9 * time.Second, 2},
+		{2 * time.Second, defaultMargin, 0, 2}, // the exchange took half of the life
+		{0, defaultMargin, 0, 2},
+		{-time.Second, defaultMargin, 0, 2},
 	} {
 		x := &exchanges{lifetime: c.lifetime}
-		inTokenBubble(t, x, func(t *testing.T, _ *Tokens, get func(context.Context) (string, error)) {
-			token, err := get(t.Context())
+		synctest.Test(t, func(t *testing.T) {
+			tokens := NewTokens(time.Now, nil)
+			token, err := tokens.Get(t.Context(), "a", c.margin, x.exchange)
 			wantToken(t, x, token, err, "token-1", 1)
 			time.Sleep(c.idle)
-			token, err = get(t.Context())
+			token, err = tokens.Get(t.Context(), "a", c.margin, x.exchange)
 			wantToken(t, x, token, err, fmt.Sprintf("token-%d", c.exchanged), c.exchanged)
 		})
 	}
@@ -103,7 +115,7 @@ func TestManyCallersShareOneExchange(t *testing.T) {
 	inTokenBubble(t, x, func(t *testing.T, tokens *Tokens, get func(context.Context) (string, error)) {
 		start := time.Now()
 		other := &exchanges{lifetime: time.Hour}
-		go func() { _, _ = tokens.Get(t.Context(), "b", other.exchange) }()
+		go func() { _, _ = tokens.Get(t.Context(), "b", defaultMargin, other.exchange) }()
 		results := getTogether(t.Context(), 50, get)
 		if results["token-1"] != 50 || x.count.Load() != 1 || other.count.Load() != 1 {
 			t.Errorf("%v after %d exchanges, %d of another key", results, x.count.Load(), other.count.Load())
@@ -161,11 +173,13 @@ func TestPanickingExchange(t *testing.T) {
 	tokens := NewTokens(time.Now, nil)
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = tokens.Get(t.Context(), "a", func(context.Context) (string, time.Duration, error) { panic("x") })
+		_, _ = tokens.Get(t.Context(), "a", defaultMargin, func(context.Context) (string, time.Duration, error) {
+			panic("x")
+		})
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	token, err := tokens.Get(ctx, "a", func(context.Context) (string, time.Duration, error) {
+	token, err := tokens.Get(ctx, "a", defaultMargin, func(context.Context) (string, time.Duration, error) {
 		return "next", time.Hour, nil
 	})
 	if err != nil || token != "next" {
@@ -200,8 +214,8 @@ func TestAwait(t *testing.T) {
 		waited++
 		return awaitErr
 	})
-	_, err := tokens.Get(t.Context(), "a", func(ctx context.Context) (string, time.Duration, error) {
-		_, err := tokens.Get(ctx, "a", nil) // the exchange is pending
+	_, err := tokens.Get(t.Context(), "a", defaultMargin, func(ctx context.Context) (string, time.Duration, error) {
+		_, err := tokens.Get(ctx, "a", defaultMargin, nil) // the exchange is pending
 		return "", 0, err
 	})
 	if !errors.Is(err, awaitErr) || waited != 1 {
@@ -215,7 +229,7 @@ func TestTokenLivesUseTheWallClock(t *testing.T) {
 	tokens := NewTokens(func() time.Time { return now }, nil)
 	x := &exchanges{}
 	for number, want := range []string{"token-1", "token-1", "token-2"} {
-		token, err := tokens.Get(t.Context(), "a", func(context.Context) (string, time.Duration, error) {
+		token, err := tokens.Get(t.Context(), "a", defaultMargin, func(context.Context) (string, time.Duration, error) {
 			return fmt.Sprintf("token-%d", x.count.Add(1)), time.Hour, nil
 		})
 		wantToken(t, x, token, err, want, x.count.Load())
