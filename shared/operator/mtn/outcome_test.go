@@ -53,6 +53,8 @@ func TestPaymentOutcomes(t *testing.T) {
 		{"bare 400", 400, "", operator.Unknown, unknown, "", false, 1},
 		{"400 with HTML", 400, html, operator.Unknown, unknown, "", false, 1},
 		{"400 with a code", 400, code("INVALID_INPUT"), operator.NotApplied, rejected, "", false, 1},
+		{"400 set-up", 400, code("INVALID_CURRENCY"), operator.NotApplied, rejected, "", false, 1},
+		{"400 unknown error", 400, code("UNKNOWN_ERROR"), operator.Unknown, unknown, "", false, 1},
 		{"400 in front", 400, `{"statusCode":400,"message":"m"}`, operator.NotApplied, rejected, "", false, 1},
 		{"400 known code", 400, code("PAYER_NOT_FOUND"), operator.Refused, refused, ledger.WalletUnknown, false, 1},
 		{"400 duplicate", 400, code("RESOURCE_ALREADY_EXIST"), operator.Unknown, unknown, "", true, 1},
@@ -83,6 +85,8 @@ func TestPaymentOutcomes(t *testing.T) {
 		{"payee", 500, code("PAYEE_NOT_FOUND"), operator.NotApplied, rejected, "", false, 1},
 		{"payee not allowed", 500, code("PAYEE_NOT_ALLOWED_TO_RECEIVE"), operator.NotApplied, rejected, "", false, 1},
 		{"no wallet", 500, code("PAYER_NOT_FOUND"), operator.Refused, refused, ledger.WalletUnknown, false, 1},
+		{"inactive wallet", 500, code("SENDER_ACCOUNT_NOT_ACTIVE"), operator.Refused, refused, ledger.WalletUnknown,
+			false, 1},
 		{"funds", 500, code("NOT_ENOUGH_FUNDS"), operator.Refused, refused, ledger.NotEnoughFunds, false, 1},
 		{"limit", 500, code("PAYER_LIMIT_REACHED"), operator.Refused, refused, ledger.LimitReached, false, 1},
 		{"rejected", 500, code("APPROVAL_REJECTED"), operator.Refused, refused, ledger.RefusedByPayer, false, 1},
@@ -119,6 +123,33 @@ func TestPaymentOutcomes(t *testing.T) {
 				t.Errorf("%d payments sent, want %d", sent, c.sends)
 			}
 		})
+	}
+}
+
+// A refusal by a code that the driver does not know does not show refused credentials. Other refusals do.
+func TestUnmappedCodes(t *testing.T) {
+	for _, c := range []struct {
+		status   int
+		body     string
+		unmapped bool
+	}{
+		{400, code("SOMETHING_NEW"), true},
+		{404, code("SOMETHING_NEW"), true},
+		{400, code("INVALID_CURRENCY"), false},
+		{404, code("NOT_ALLOWED_TARGET_ENVIRONMENT"), false},
+		{400, `{"statusCode":400}`, false},
+		{401, inFront401, false},
+		{403, `{"statusCode":403}`, false},
+		{500, code("SOMETHING_NEW"), false},
+		{400, code("UNKNOWN_ERROR"), false},
+		{400, code("PAYER_NOT_FOUND"), false},
+	} {
+		platformStub := stub(t, respond(c.status, c.body))
+		result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay())
+		if got := errors.Is(result.Fault, operator.ErrUnmappedCode); got != c.unmapped ||
+			got && result.Outcome != operator.NotApplied {
+			t.Errorf("%d %s: unmapped %v, want %v; outcome %d", c.status, c.body, got, c.unmapped, result.Outcome)
+		}
 	}
 }
 
@@ -185,7 +216,9 @@ func TestLookup(t *testing.T) {
 		{"cancelled", 200, failed(`"TRANSACTION_CANCELED"`), only(ledger.Cancelled, ""), false, true},
 		{"not approved", 200, failed(`"PAYMENT_NOT_APPROVED"`), only(ledger.Cancelled, ""), false, true},
 		{"limit", 200, failed(`"PAYER_LIMIT_REACHED"`), only(ledger.Failed, ledger.LimitReached), false, true},
-		{"new reason", 200, failed(`"SENDER_ACCOUNT_NOT_ACTIVE"`), only(ledger.Failed, ""), false, true},
+		{"inactive wallet", 200, failed(`"SENDER_ACCOUNT_NOT_ACTIVE"`), only(ledger.Failed, ledger.WalletUnknown),
+			false, true},
+		{"new reason", 200, failed(`"SOMETHING_NEW"`), only(ledger.Failed, ""), false, true},
 		{"reason of another type", 200, failed(`[1]`), only(ledger.Failed, ""), false, true},
 		{"no reason", 200, `{"status":"FAILED"}`, only(ledger.Failed, ""), false, true},
 		{"pending", 200, `{"externalId":"DemoShop_42","status":"PENDING"}`, only(ledger.Pending, ""), false, true},

@@ -99,7 +99,7 @@ func classifyPayment(x upstream.Exchange) operator.PayResponse {
 }
 
 // classifyCode maps the code of a business error. MTN sends INTERNAL_PROCESSING_ERROR for anything, also after it took
-// the request. Another code with 400 or 404 concerns our request, which MTN did not take.
+// the request. Another code with 400 or 404 concerns our request, which MTN did not take. Its list of codes is open.
 func classifyCode(status int, code string, cause error) operator.Result {
 	reason, isRefusal := refusalReasons[code]
 	switch {
@@ -107,17 +107,18 @@ func classifyCode(status int, code string, cause error) operator.Result {
 		return upstream.Refused(reason, status, cause)
 	case code == "RESOURCE_ALREADY_EXIST":
 		return upstream.Duplicate(cause)
-	case slices.Contains(unprovenCodes, code), status == http.StatusInternalServerError &&
-		!slices.Contains(setupCodes, code):
+	case slices.Contains(setupCodes, code):
+		return upstream.NotApplied(fault.IntegrationRejected, cause)
+	case slices.Contains(unprovenCodes, code), status == http.StatusInternalServerError:
 		return upstream.Unknown(cause)
 	}
-	return upstream.NotApplied(fault.IntegrationRejected, cause)
+	return upstream.UnmappedCode(cause)
 }
 
-// unprovenCodes prove nothing with any status. setupCodes prove with 500 that MTN did not take the request, because of
-// our account.
+// unprovenCodes prove nothing with any status. setupCodes prove, also with 500, that MTN did not take the request,
+// because of our account.
 var (
-	unprovenCodes = []string{"", "INTERNAL_PROCESSING_ERROR", "SERVICE_UNAVAILABLE"}
+	unprovenCodes = []string{"", "INTERNAL_PROCESSING_ERROR", "SERVICE_UNAVAILABLE", "UNKNOWN_ERROR"}
 	setupCodes    = []string{
 		"INVALID_CALLBACK_URL_HOST", "INVALID_CURRENCY", "NOT_ALLOWED", "NOT_ALLOWED_TARGET_ENVIRONMENT",
 		"PAYEE_NOT_FOUND", "PAYEE_NOT_ALLOWED_TO_RECEIVE",
@@ -126,13 +127,14 @@ var (
 
 // refusalReasons are the codes of a final refusal, which a lookup has as the reason of a failed payment.
 var refusalReasons = map[string]ledger.FailureReason{
-	"PAYER_NOT_FOUND":      ledger.WalletUnknown,
-	"NOT_ENOUGH_FUNDS":     ledger.NotEnoughFunds,
-	"PAYER_LIMIT_REACHED":  ledger.LimitReached,
-	"APPROVAL_REJECTED":    ledger.RefusedByPayer,
-	"PAYMENT_NOT_APPROVED": ledger.RefusedByPayer,
-	"TRANSACTION_CANCELED": ledger.RefusedByPayer,
-	"EXPIRED":              ledger.TimedOut,
+	"PAYER_NOT_FOUND":           ledger.WalletUnknown,
+	"SENDER_ACCOUNT_NOT_ACTIVE": ledger.WalletUnknown,
+	"NOT_ENOUGH_FUNDS":          ledger.NotEnoughFunds,
+	"PAYER_LIMIT_REACHED":       ledger.LimitReached,
+	"APPROVAL_REJECTED":         ledger.RefusedByPayer,
+	"PAYMENT_NOT_APPROVED":      ledger.RefusedByPayer,
+	"TRANSACTION_CANCELED":      ledger.RefusedByPayer,
+	"EXPIRED":                   ledger.TimedOut,
 }
 
 // refusedInFront reports whether the API gateway in front of MTN's application refused the request: a 4xx in the

@@ -173,6 +173,7 @@ func TestBearerRefused(t *testing.T) {
 			{"known there", respond(409, code("RESOURCE_ALREADY_EXIST")), operator.Unknown, false},
 			{"no wallet", respond(500, code("PAYER_NOT_FOUND")), operator.Refused, false},
 			{"our set-up", respond(500, code("INVALID_CURRENCY")), after(operator.NotApplied), refusal.isProof},
+			{"new code", respond(400, code("SOMETHING_NEW")), after(operator.NotApplied), false},
 			{"rate", respond(429, `{"statusCode":429}`), after(operator.NotApplied), false},
 			{"cut", operatortest.CloseConnection(), operator.Unknown, false},
 		} {
@@ -201,7 +202,8 @@ func TestBearerRefused(t *testing.T) {
 
 // isCounted reports whether a fault counts as refused credentials.
 func isCounted(f *fault.Fault) bool {
-	return f != nil && (f.Kind == fault.IntegrationRejected || errors.Is(f, operator.ErrCredentialsRefused))
+	return f != nil && (errors.Is(f, operator.ErrCredentialsRefused) ||
+		f.Kind == fault.IntegrationRejected && !errors.Is(f, operator.ErrUnmappedCode))
 }
 
 // A payment whose token was refused in an unproven form stays unknown if it gets no new token, or no connection.
