@@ -29,7 +29,7 @@ var metricsRequiringAlarm = []string{
 	telemetry.LookupFailures.String(), telemetry.OperatorAuthFailures.String(), telemetry.UserSMSFailures.String(),
 	telemetry.EndpointsDisabled.String(), telemetry.InternalErrors.String(),
 	"ScheduleDelayMillis", "StalledMillis", telemetry.UndecodableEntries.String(),
-	telemetry.StaleKeyRings.String(), telemetry.UnreadCallbacks.String(),
+	telemetry.StaleKeyRings.String(), telemetry.UnreadCallbacks.String(), telemetry.ExhaustedAccounts.String(),
 }
 
 // TestAlarmMetricsAreEmitted compares the metrics of the alarms with those that the telemetry writes: an alarm on
