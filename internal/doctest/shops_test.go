@@ -90,6 +90,7 @@ func TestLocalSamples(t *testing.T) {
 	for _, s := range shops {
 		s.checkEffects()
 		s.checkRefundAndForgery()
+		s.checkChargeNotification()
 		for _, order := range s.orders {
 			keys[order.Key] = true
 		}

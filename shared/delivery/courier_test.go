@@ -15,7 +15,9 @@ import (
 	"mobilegateway/internal/deliverytest"
 	"mobilegateway/internal/operationtest"
 	"mobilegateway/shared/delivery"
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/telemetry"
 	"mobilegateway/shared/webhook"
 )
@@ -107,19 +109,26 @@ func TestBody(t *testing.T) {
 	operationtest.Golden(t, "testdata/receipt.json", delivery.NotificationBody(message, *message.OutboxHead(), ""))
 }
 
-// decision "charge-notif": the body is that of the charge's lookup.
+// decision "charge-notif": the body is that of the charge's lookup, to which a refusal adds the charge's keys.
 func TestChargeBody(t *testing.T) {
 	e := &ledger.Entry{
 		Key: ledger.Key{Kind: ledger.Charge, ID: "c-1"}, State: ledger.Done, AmountAsSent: "500", Currency: "XOF",
 		ReferenceCode: "REF-1", Correlator: "c",
 	}
-	operationtest.Golden(t, "testdata/charge-resolved.json",
-		delivery.NotificationBody(e, ledger.Notification{Status: ledger.Successful}, "https://api.example.com"))
-	e.State, e.ResponseStatus, e.ResponseBody = ledger.Refused, 400, []byte(`{"requestError":{}}`)
-	if body := delivery.NotificationBody(e, ledger.Notification{Status: ledger.Failed}, ""); string(body) !=
-		`{"requestError":{}}` {
-		t.Errorf("body %s, want the stored refusal", body)
+	body := func(status ledger.Status) []byte {
+		return delivery.NotificationBody(e, ledger.Notification{Status: status}, "https://api.example.com")
 	}
+	operationtest.Golden(t, "testdata/charge-resolved.json", body(ledger.Successful))
+	refusal := oneapi.Render(&fault.Fault{
+		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "POL1000"},
+	})
+	e.State, e.ResponseStatus, e.ResponseBody = ledger.Refused, refusal.Status, refusal.Body
+	operationtest.Golden(t, "testdata/charge-refused.json", body(ledger.Failed))
+	if string(e.ResponseBody) != string(refusal.Body) {
+		t.Errorf("the stored refusal became %s", e.ResponseBody)
+	}
+	e.Correlator, e.ReferenceCode = "", `R"<&>é`
+	operationtest.Golden(t, "testdata/charge-refused-reference.json", body(ledger.Failed))
 }
 
 func TestResponseHandling(t *testing.T) {

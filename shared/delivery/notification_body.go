@@ -1,6 +1,9 @@
 package delivery
 
 import (
+	"bytes"
+	"slices"
+
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/payment"
 	"mobilegateway/shared/resource"
@@ -8,13 +11,16 @@ import (
 )
 
 // NotificationBody returns the JSON body of a notification: the payment notification of the specification, the SMS
-// delivery notification (decision "sms-receipts"), or what the lookup of a charge returns (decision "charge-notif").
-// baseURL is the address of the API.
+// delivery notification (decision "sms-receipts"), or what the lookup of a charge returns. A refusal has the charge's
+// keys besides, because it names no charge (decision "charge-notif"). baseURL is the address of the API.
 func NotificationBody(e *ledger.Entry, n ledger.Notification, baseURL string) []byte {
 	switch e.Kind {
 	case ledger.Payment:
 		return payment.NotificationBody(e, n.Status)
 	case ledger.Charge:
+		if e.State == ledger.Refused {
+			return refusedChargeBody(e)
+		}
 		return resource.ChargeBody(e, baseURL)
 	}
 	return strictjson.Marshal(map[string]deliveryInfoNotification{"deliveryInfoNotification": {
@@ -26,4 +32,14 @@ func NotificationBody(e *ledger.Entry, n ledger.Notification, baseURL string) []
 type deliveryInfoNotification struct {
 	CallbackData string                `json:"callbackData,omitempty"`
 	DeliveryInfo resource.DeliveryInfo `json:"deliveryInfo"`
+}
+
+// refusedChargeBody adds what the merchant knows a charge by, also if it never got a response, to its stored refusal.
+func refusedChargeBody(e *ledger.Entry) []byte {
+	keys := strictjson.Marshal(struct {
+		ClientCorrelator string `json:"clientCorrelator,omitempty"`
+		ReferenceCode    string `json:"referenceCode"`
+	}{e.Correlator, e.ReferenceCode})
+	refusal := bytes.TrimSuffix(e.ResponseBody, []byte("}"))
+	return slices.Concat(refusal, []byte(`,"amountTransaction":`), keys, []byte("}"))
 }

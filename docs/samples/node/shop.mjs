@@ -139,8 +139,9 @@ function readCreated(order, body) {
   if (order.kind === "sms") return label(order, "sent");
   if (order.kind === "charge") {
     const { referenceCode, paymentAmount } = body.amountTransaction;
-    const same = referenceCode === sent.amountTransaction.referenceCode &&
-      paymentAmount.totalAmountCharged === order.amount;
+    // A notification may have only the amount of the request.
+    const charged = paymentAmount.totalAmountCharged ?? paymentAmount.chargingInformation.amount;
+    const same = referenceCode === sent.amountTransaction.referenceCode && charged === order.amount;
     return label(order, same ? "paid" : "problem");
   }
   order.accepted = true;
@@ -171,13 +172,15 @@ function notified(headers, raw) {
   } catch {
     return 400;
   }
-  const body = JSON.parse(raw), receipt = body.deliveryInfoNotification;
-  const number = receipt ? receipt.callbackData : body["order-id"]?.split("_")[1];
+  const body = JSON.parse(raw), receipt = body.deliveryInfoNotification, charge = body.amountTransaction;
+  const key = charge?.clientCorrelator ?? body["order-id"]; // a refused charge has its key beside requestError
+  const number = receipt ? receipt.callbackData : key?.split(/[-_]/)[1];
   if (!/^[0-9]{1,19}$/.test(number ?? "") || !load(number)) return 200; // not of this shop: a retry would not help
   update(number, (order) => {
     if (order.seen.includes(id)) return; // the same notification may come twice
     order.seen.push(id);
     if (receipt) return readReceipt(order, receipt.deliveryInfo.deliveryStatus);
+    if (charge) return body.requestError ? readResponse(order, { json: body, status: 403 }) : readCreated(order, body);
     if (order.notifToken && body.notif_token !== order.notifToken) return label(order, "problem");
     readPaymentStatus(order, body);
   });

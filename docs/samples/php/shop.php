@@ -193,8 +193,9 @@ function readCreated(array $order, array $body): array
     if ($order['kind'] === 'charge') {
         $sent = json_decode($order['request']['body'], true)['amountTransaction'];
         $charged = $body['amountTransaction'];
+        $amounts = $charged['paymentAmount']; // a notification may have only the amount of the request
         $same = $charged['referenceCode'] === $sent['referenceCode']
-            && $charged['paymentAmount']['totalAmountCharged'] === $order['amount'];
+            && ($amounts['totalAmountCharged'] ?? $amounts['chargingInformation']['amount']) === $order['amount'];
         return label($order, $same ? 'paid' : 'problem');
     }
     $order = [
@@ -239,7 +240,9 @@ function notified(string $raw): int
     }
     $body = json_decode($raw, true, 512, JSON_THROW_ON_ERROR);
     $receipt = $body['deliveryInfoNotification'] ?? null;
-    $number = $receipt['callbackData'] ?? explode('_', $body['order-id'] ?? '')[1] ?? '';
+    // A refused charge has its key beside requestError.
+    $key = $body['amountTransaction']['clientCorrelator'] ?? $body['order-id'] ?? '';
+    $number = $receipt['callbackData'] ?? preg_split('/[-_]/', $key)[1] ?? '';
     if (preg_match('/\A[0-9]{1,19}\z/', $number) !== 1 || load($number) === null) {
         return 200; // not of this shop: a retry would not help
     }
@@ -250,6 +253,11 @@ function notified(string $raw): int
         $order['seen'][] = $id;
         if ($receipt !== null) {
             return readReceipt($order, $receipt['deliveryInfo']['deliveryStatus']);
+        }
+        if (isset($body['amountTransaction'])) {
+            return isset($body['requestError'])
+                ? readResponse($order, ['status' => 403, 'json' => $body])
+                : readCreated($order, $body);
         }
         $isForged = $order['notifToken'] !== null && ($body['notif_token'] ?? '') !== $order['notifToken'];
         return $isForged ? label($order, 'problem') : readPaymentStatus($order, $body);
