@@ -16,6 +16,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/payment"
 	"mobilegateway/shared/resource"
@@ -148,8 +149,8 @@ func (h *StatusHandler) GetPayment(ctx context.Context, req *apigw.Request) (api
 	return apigw.Response{Status: http.StatusOK, Body: payment.ResponseBody(entry, entry.Status)}, nil
 }
 
-// GetDeliveryInfos returns the delivery status of an SMS (decision "sms-delivery-infos"). There is no resource under a
-// sender address that is not the message's own.
+// GetDeliveryInfos returns the delivery status of an SMS, or an empty list with Retry-After while it has none (decision
+// "sms-delivery-infos"). There is no resource under a sender address that is not the message's own.
 func (h *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	key := ledger.Key{Kind: ledger.SMS, ID: req.Params["requestId"]}
 	entry, err := h.findOwnEntry(ctx, req, key, "requestId")
@@ -159,19 +160,26 @@ func (h *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request
 	if sender := req.Params["senderAddress"]; entry.Sender != sender {
 		return apigw.Response{}, &fault.Fault{Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: sender}
 	}
-	status := entry.Status
+	status, infos, header := entry.Status, []resource.DeliveryInfo{}, map[string]string{}
 	switch {
 	case status == "" && entry.State == ledger.Refused:
 		status = ledger.DeliveryImpossible
-	case status == "":
+	case status == "" && entry.State == ledger.Done:
 		status = ledger.MessageWaiting
+	case status == "": // each of the six would say that the message was sent, or that it was not
+		header[oneapi.HeaderRetryAfter] = unknownRetryAfter
+	}
+	if status != "" {
+		infos = append(infos, resource.DeliveryInfo{Address: entry.Address, DeliveryStatus: status})
 	}
 	body := strictjson.Marshal(map[string]deliveryInfoList{"deliveryInfoList": {
-		DeliveryInfo: []resource.DeliveryInfo{{Address: entry.Address, DeliveryStatus: status}},
-		ResourceURL:  resource.MessageURL(req.BaseURL, entry.Sender, entry.ID),
+		DeliveryInfo: infos, ResourceURL: resource.MessageURL(req.BaseURL, entry.Sender, entry.ID),
 	}})
-	return apigw.Response{Status: http.StatusOK, Body: body}, nil
+	return apigw.Response{Status: http.StatusOK, Header: header, Body: body}, nil
 }
+
+// unknownRetryAfter is the wait before the next lookup of an SMS without a status, in seconds: as after its 504.
+const unknownRetryAfter = "5"
 
 type deliveryInfoList struct {
 	DeliveryInfo []resource.DeliveryInfo `json:"deliveryInfo"`

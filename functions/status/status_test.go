@@ -176,8 +176,10 @@ func TestDeliveryInfos(t *testing.T) {
 	}{
 		{ledger.Done, ledger.DeliveredToTerminal, ledger.DeliveredToTerminal},
 		{ledger.Done, ledger.DeliveredToNetwork, ledger.DeliveredToNetwork},
-		{ledger.Done, ledger.MessageWaiting, ledger.MessageWaiting}, {ledger.Unknown, "", ledger.MessageWaiting},
-		{ledger.Reserved, "", ledger.MessageWaiting}, {ledger.Refused, "", ledger.DeliveryImpossible},
+		{ledger.Done, ledger.MessageWaiting, ledger.MessageWaiting},
+		{ledger.Reserved, ledger.DeliveredToNetwork, ledger.DeliveredToNetwork},
+		{ledger.Unknown, ledger.MessageWaiting, ledger.MessageWaiting},
+		{ledger.Refused, "", ledger.DeliveryImpossible},
 	} {
 		t.Run("decision sms-delivery-infos: "+string(c.state)+" "+string(c.stored), func(t *testing.T) {
 			w := newFixture(t)
@@ -189,6 +191,13 @@ func TestDeliveryInfos(t *testing.T) {
 			if c.want == ledger.DeliveredToTerminal {
 				operationtest.GoldenResponse(t, "testdata/delivery-infos.json", response)
 			}
+		})
+	}
+	for _, state := range []ledger.State{ledger.Reserved, ledger.Unknown} {
+		t.Run("decision sms-delivery-infos: no status while "+string(state), func(t *testing.T) {
+			w := newFixture(t)
+			w.Ledger.Overwrite(messageWithStatus(w, state, ""))
+			operationtest.GoldenResponse(t, "testdata/delivery-infos-unknown.json", w.Send(t, messageEvent(t)))
 		})
 	}
 	for _, path := range []string{"tel%3A%2B2250708", "2250707", "tel%253A%252B2250707"} {

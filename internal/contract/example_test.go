@@ -135,6 +135,13 @@ func TestLookupExamples(t *testing.T) {
 		g.send(g.call(report, report.Body["application/json"].Examples["one"])).AssertStatus(t, 200)
 		lookUp(t, g, "getDeliveryInfos", "delivered", nil)
 	})
+	t.Run("a message that is not known", func(t *testing.T) {
+		g := newGateway(t)
+		g.kit.Driver.SetBehaviours(operationtest.LoseRequest)
+		g.send(g.call(all["sendSms"], all["sendSms"].Body["application/json"].Examples["sms"])).AssertStatus(t, 504)
+		id := g.kit.OnlyEntry(t, ledger.SMS).ID
+		lookUp(t, g, "getDeliveryInfos", "unknown", map[string]string{"requestId": id})
+	})
 }
 
 // TestReplays sends each example twice. The second response must have the headers of the contract.
