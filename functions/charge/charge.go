@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"mobilegateway/shared/apigw"
@@ -66,7 +67,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	location := resource.ChargeURL(req.BaseURL, entry.ID)
 	reservation, existing, err := o.reserve(ctx, req, profile, entry, choice, params)
 	if err != nil {
-		return apigw.Response{}, operation.LocateUnknown(err, location)
+		return apigw.Response{}, operation.LocateUnknown(explainOtherBody(err, existing, entry), location)
 	}
 	if existing != nil {
 		return o.replay(ctx, existing, params, location)
@@ -147,6 +148,27 @@ func (o *Operation) releaseReservation(
 		return fault.NewInternal(errors.Join(claimErr, err))
 	}
 	return &fault.Fault{Kind: fault.DuplicateKey, Part: partReference, Value: params.reference}
+}
+
+// explainOtherBody adds to the 504 of a repeat that it is not the first request, and the parts that differ (decision
+// "charge-repeat"). It names only parts that the first request's entry has stored: the others are in its hash.
+func explainOtherBody(err error, existing, repeat *ledger.Entry) error {
+	f := fault.FromError(err)
+	if existing == nil || f.Kind != fault.OutcomeUnknown || existing.Fingerprint == repeat.Fingerprint {
+		return err
+	}
+	var parts []string
+	for _, part := range []struct{ name, first, again string }{
+		{partAmount, existing.AmountAsSent, repeat.AmountAsSent},
+		{partCurrency, existing.Currency, repeat.Currency},
+		{partReference, existing.ReferenceCode, repeat.ReferenceCode},
+	} {
+		if part.first != part.again {
+			parts = append(parts, part.name)
+		}
+	}
+	f.Reason, f.Part = "other-body", strings.Join(parts, ", ")
+	return f
 }
 
 // newEntry prepares the reservation of a charge.

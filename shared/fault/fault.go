@@ -55,7 +55,8 @@ type Fault struct {
 	RetryAfter int
 	// OperatorException is set only with OperatorError.
 	OperatorException *OperatorException
-	// Reason is one word for the merchant beside the specified body, the header X-Error-Reason; "" for none.
+	// Reason is one word for the merchant beside the specified body, the header X-Error-Reason; "" for none. With it,
+	// Part is the header X-Error-Part.
 	Reason string
 	// Location is the resource that exists, for DuplicateKey (decision "sms-duplicate") and OutcomeUnknown (decision
 	// "charge-unknown"); "" for none.

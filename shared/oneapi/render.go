@@ -23,7 +23,7 @@ type ErrorResponse struct {
 	// Status is the HTTP status.
 	Status int
 	// Header has Content-Type and the headers of the kind: Retry-After (seconds), WWW-Authenticate, Location,
-	// HeaderErrorReason.
+	// HeaderErrorReason, X-Error-Part.
 	Header map[string]string
 	// Body is the JSON body.
 	Body []byte
@@ -51,9 +51,11 @@ type kindRendering struct {
 	header    map[string]string
 }
 
-// Headers of error responses: HeaderErrorReason has a fault's Reason, HeaderRetryAfter the seconds to wait.
+// Headers of error responses: HeaderErrorReason has a fault's Reason, headerErrorPart the part that a reason is about,
+// HeaderRetryAfter the seconds to wait.
 const (
 	HeaderErrorReason     = "X-Error-Reason"
+	headerErrorPart       = "X-Error-Part"
 	HeaderRetryAfter      = "Retry-After"
 	headerWWWAuthenticate = "WWW-Authenticate" // RFC 6750
 )
@@ -125,6 +127,9 @@ func Render(err error) ErrorResponse {
 	}
 	if f.Reason != "" {
 		response.Header[HeaderErrorReason] = f.Reason
+		if part != "" {
+			response.Header[headerErrorPart] = part
+		}
 	}
 	return response
 }

@@ -177,6 +177,13 @@ func TestReasonIsHeader(t *testing.T) {
 	if _, found := plain.Header[oneapi.HeaderErrorReason]; found {
 		t.Error("a fault without a reason has X-Error-Reason")
 	}
+	const part = "amountTransaction.referenceCode"
+	for reason, want := range map[string]string{"other-body": part, "": ""} {
+		f := fault.Fault{Kind: fault.OutcomeUnknown, Reason: reason, Part: part}
+		if got := oneapi.Render(&f).Header["X-Error-Part"]; got != want {
+			t.Errorf("X-Error-Part with the reason %q: %q, want %q", reason, got, want)
+		}
+	}
 	if string(response.Body) != string(plain.Body) {
 		t.Errorf("body %s, want %s", response.Body, plain.Body)
 	}

@@ -107,8 +107,8 @@ type IdempotencyKey struct{ Value, Part string }
 
 // Reserve fills in the entry's merchant, lease and account, and reserves it. It sets exactly one of its results, with
 // one exception: reservation, so that the operator is called; or existing, whose response is repeated; or an error. A
-// DuplicateKey fault also returns the existing entry. A choice that refuses the request, and an account that cannot be
-// used, refuse only a key without an entry (decision "routes").
+// DuplicateKey or OutcomeUnknown fault also returns the existing entry. A choice that refuses the request, and an
+// account that cannot be used, refuse only a key without an entry (decision "routes").
 func (p *Pipeline) Reserve(
 	ctx context.Context, req *apigw.Request, profile *merchant.Profile, e *ledger.Entry, choice Choice,
 	key IdempotencyKey,
@@ -146,7 +146,7 @@ func (p *Pipeline) Reserve(
 	case ledger.InFlight:
 		return nil, nil, &fault.Fault{Kind: fault.RequestInProgress, Part: key.Part, Value: key.Value}
 	case ledger.StillUnknown:
-		return nil, nil, fault.New(fault.OutcomeUnknown)
+		return nil, entry, fault.New(fault.OutcomeUnknown)
 	default: // ledger.KeyTaken
 		return nil, entry, &fault.Fault{Kind: fault.DuplicateKey, Part: key.Part, Value: key.Value}
 	}
