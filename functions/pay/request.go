@@ -60,6 +60,7 @@ type paymentParams struct {
 	country      market.Country
 	countryText  string // as sent
 	channel      string
+	headersValid bool   // mno-name, country-code and channel are in their tables, also if no route serves them
 	lang         string // fr or en
 	currency     string
 	orderID      string
@@ -93,10 +94,10 @@ func (o *Operation) readParams(
 	p.reference = doc.Text(partReference, maxReferenceLength)
 	p.readPayer(req, doc)
 	p.state = doc.UnicodeText(partState, maxStateBytes)
-	if f := doc.FirstFault(); f != nil {
-		return nil, f
-	}
 	p.choice.Refusal, p.choice.Check = cmp.Or(err, p.refusal(routes, profile)), p.check
+	if f := doc.FirstFault(); f != nil {
+		return nil, p.firstRefusal(f, profile)
+	}
 	p.canonical = doc.Canonical(partOTP)
 	return p, nil
 }
@@ -126,6 +127,7 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader, 
 	validate.RequiredHeader(req, doc, partCountry)
 	validate.OneOf(doc, partCountry, strings.ToUpper(p.countryText), market.Alpha2s())
 	p.channel = validate.RequiredHeaderOneOf(req, doc, partChannel, operator.Channels()...)
+	p.headersValid = doc.FirstFault() == nil
 	lang := validate.RequiredHeader(req, doc, partLang)
 	if lang != "" && (len(lang) != langLength || !consistsOf(lang, asciiLetters)) {
 		doc.RecordFault(fault.BrokenRule(partLang, "not two letters"))
@@ -143,6 +145,17 @@ func (p *paymentParams) service() operator.Service {
 	return operator.Service{
 		Operator: p.operatorName, Country: p.country.Alpha2, Operation: operator.AccountPay, Channel: p.channel,
 	}
+}
+
+// firstRefusal returns the fault of an invalid request: f, or that of a valid header which no route serves, because
+// headers come first (decision "routes"). A merchant that may not use the country learns no operators there.
+func (p *paymentParams) firstRefusal(f *fault.Fault, profile *merchant.Profile) *fault.Fault {
+	isEntitled := profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, "") == ""
+	unserved := fault.FromError(p.choice.Refusal)
+	if p.headersValid && isEntitled && unserved != nil && unserved.Kind == fault.ValueNotAllowed {
+		return unserved
+	}
+	return f
 }
 
 // refusal returns why a new order cannot be served: no platform serves it, or not this amount. nil if one does. The

@@ -186,6 +186,44 @@ func TestNoRoute(t *testing.T) {
 	}
 }
 
+// decision "routes": headers come before the body, so a header that no route serves is reported although the
+// body breaks a rule too, which may only follow from it. Without the entitlement the response is about the body.
+func TestNoRouteForInvalidBody(t *testing.T) {
+	const working = "mtn, orange"
+	withoutSandbox := func(p *merchant.Profile) { p.Operators = []string{"mtn", "wave", "orange"} }
+	cameroon := func() *operationtest.Event {
+		return ussdEvent(t).SetHeader("mno-name", "wave").SetHeader("country-code", "CM")
+	}
+	for _, c := range []struct {
+		name    string
+		event   *operationtest.Event
+		change  func(*merchant.Profile)
+		message string
+		values  []string
+	}{
+		{"currency of another country", cameroon(), withoutSandbox, "SVC0003", []string{"mno-name", working}},
+		{"no body", cameroon().SetRawBody("{}"), withoutSandbox, "SVC0003", []string{"mno-name", working}},
+		{"language", cameroon().SetHeader("lang", "fra"), withoutSandbox, "SVC0003", []string{"mno-name", working}},
+		{"channel", webEvent(t).SetHeader("mno-name", "mtn").SetBodyPart("currency", "XAF"), withoutSandbox,
+			"SVC0003", []string{"channel", "tpe, ussd"}},
+		{"an unknown channel", cameroon().SetHeader("channel", "app"), withoutSandbox,
+			"SVC0003", []string{"channel", "web, tpe, ussd"}},
+		{"an operator that serves the country", cameroon().SetHeader("mno-name", "mtn"), withoutSandbox,
+			"SVC0003", []string{"currency", "XAF"}},
+		{"a country that the merchant may not use", cameroon(),
+			func(p *merchant.Profile) { p.Operators, p.Countries = []string{"mtn", "wave"}, []string{"CI"} },
+			"SVC0003", []string{"currency", "XAF"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			toCM := operator.Route{Country: "CM", Operation: "pay", To: "mtn-momo/cm"}
+			w, _ := newRouted(t, toCI("mtn-momo/ci"), toCM)
+			w.Merchants.UpdateProfile(operationtest.DemoToken, c.change)
+			w.Send(t, c.event).AssertError(t, 400, c.message, c.values...)
+			w.AssertCallCounts(t, 0, 0, 0, 0)
+		})
+	}
+}
+
 // decidingDriver decides payments at once, or prepares them.
 type decidingDriver struct {
 	*operationtest.Driver
