@@ -64,6 +64,7 @@ type smsParams struct {
 	sender       string
 	text         string // as sent
 	senderName   string
+	senderNames  []string // the merchant's; empty for any
 	correlator   string
 	hasReceipt   bool
 	notifyURL    string
@@ -80,9 +81,9 @@ func (o *Operation) readParams(
 	checkRecipient(doc)
 	p.readSender(req, doc)
 	p.readText(doc)
-	p.senderName = doc.Text(partSenderName, maxSenderNameLength)
-	if len(profile.SenderNames) > 0 {
-		validate.OneOf(doc, partSenderName, p.senderName, profile.SenderNames)
+	p.senderName, p.senderNames = doc.Text(partSenderName, maxSenderNameLength), profile.SenderNames
+	if len(p.senderNames) > 0 {
+		validate.OneOf(doc, partSenderName, p.senderName, p.senderNames)
 	}
 	p.correlator = doc.Text(partCorrelator, maxCorrelatorLength)
 	p.readReceipt(o, doc, profile)
@@ -181,12 +182,13 @@ func (p *smsParams) check(ctx context.Context, driver operator.Driver, common op
 func (p *smsParams) operatorCall(common operator.Call, callbackURL string) operator.SMSCall {
 	common.GWToken, common.GWAlias = p.gwToken, p.gwAlias
 	return operator.SMSCall{
-		Call:       common,
-		ISE2:       p.ise2,
-		Sender:     p.sender,
-		SenderName: p.senderName,
-		Message:    p.text,
-		NotifyURL:  callbackURL,
+		Call:        common,
+		ISE2:        p.ise2,
+		Sender:      p.sender,
+		SenderName:  p.senderName,
+		SenderNames: p.senderNames,
+		Message:     p.text,
+		NotifyURL:   callbackURL,
 	}
 }
 

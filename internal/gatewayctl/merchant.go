@@ -171,6 +171,7 @@ func onboard(s *session, p *merchant.Profile) (output onboardingResult, err erro
 	}
 	view := merchantViewOf(p, s.Now())
 	view.ID = s.revealSecret(p.ID) // the id of a dry run is never used
+	view.SMS = s.smsRules(p)
 	return onboardingResult{
 		merchantView: view, AccessToken: s.revealSecret(token), ClientID: view.ID,
 		ClientSecret: s.revealSecret(clientSecret), WebhookSecret: webhookSecret.Secret,
@@ -181,7 +182,9 @@ type merchantShow struct{ merchantArgument }
 
 // Run shows the profile.
 func (c *merchantShow) Run(s *session, p *merchant.Profile) error {
-	return s.showView(merchantViewOf(p, s.Now()))
+	view := merchantViewOf(p, s.Now())
+	view.SMS = s.smsRules(p)
+	return s.show(view, append(viewRows(view), smsRows(view.SMS)...))
 }
 
 // allMerchants returns the profiles of all merchants in no order.

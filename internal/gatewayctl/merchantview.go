@@ -40,6 +40,8 @@ type merchantView struct {
 	Tokens         []credentialView `json:"tokens" row:"tokens"`
 	ClientSecrets  []credentialView `json:"client_secrets" row:"client secrets"`
 	WebhookSecrets []webhookView    `json:"webhook_secrets" row:"webhook secrets"`
+
+	SMS []smsRule `json:"sms,omitempty"` // only of merchant add and merchant show
 }
 
 // limit is a number of requests, 0 for no limit.
@@ -144,7 +146,7 @@ func (r onboardingResult) text() table {
 	if r.RequestsPerSecond > 0 {
 		limit = fmt.Sprintf("%d, and %d at once", r.RequestsPerSecond, r.Burst)
 	}
-	return table{
+	return append(table{
 		{fmt.Sprintf("For %s: what your requests need. Keep it safe: the secrets are shown only once.", r.Name)},
 		{},
 		{"base address", known(r.BaseURL, "BaseUrl")},
@@ -165,7 +167,7 @@ func (r onboardingResult) text() table {
 		{"hosts of a notif_url", cmp.Or(joinComma(r.NotificationHosts), "none")},
 		{"requests per second", limit},
 		{"amounts per day", cmp.Or(cellText(reflect.ValueOf(r.DailyAmounts)), "no limit")},
-	}
+	}, smsRows(r.SMS)...)
 }
 
 // showOnboarding shows the result, and says which of the merchant's values are not known.

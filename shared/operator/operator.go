@@ -119,8 +119,10 @@ type SMSCall struct {
 	ISE2       string // X-Operator-ISE2: the end user's alias
 	Sender     string // tel:+digits
 	SenderName string
-	Message    string // as the merchant sent it, with its escaping
-	NotifyURL  string // our callback
+	// SenderNames are the merchant's; empty for any.
+	SenderNames []string
+	Message     string // as the merchant sent it, with its escaping
+	NotifyURL   string // our callback
 }
 
 // StatusCall looks up the status of a payment.

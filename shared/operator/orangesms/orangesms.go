@@ -8,6 +8,7 @@ package orangesms
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -102,16 +103,19 @@ func newMessage(account credentials.Account, call operator.SMSCall) (message, *f
 	country, _ := market.ByAlpha2(call.Country)
 	recipient, err := msisdn.Parse(call.ISE2, country)
 	sender, approved := account.Field("sender."+country.Alpha2), account.Field("approved_names")
+	names := strings.Split(approved, ",")
 	switch {
 	case err != nil:
-		return message{}, fault.BrokenRule(partRecipient, err.Error())
+		form := fmt.Sprintf("a number of %s (+%s and %d digits)", country.Name, country.CallingCode,
+			country.NationalLengths[0])
+		return message{}, fault.NotAllowed(partRecipient, []string{form})
 	case checkSender(sender) != nil:
 		cause := errors.New("the operator's account has no usable sender for the country")
 		return message{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}
 	case call.Sender != sender:
 		return message{}, fault.NotAllowed(partSender, []string{sender})
-	case approved != "" && call.SenderName != "" && !slices.Contains(strings.Split(approved, ","), call.SenderName):
-		return message{}, fault.BrokenRule(partSenderName, "the name is not approved for the account")
+	case approved != "" && call.SenderName != "" && !slices.Contains(names, call.SenderName):
+		return message{}, refuseName(names, call.SenderNames)
 	}
 	var m message
 	m.Request.Address, m.Request.SenderAddress = "tel:"+recipient.E164(), sender
@@ -120,6 +124,18 @@ func newMessage(account credentials.Account, call operator.SMSCall) (message, *f
 	}
 	m.Request.Text.Message, _ = smstext.Decode(call.Message)
 	return m, nil
+}
+
+// refuseName returns the fault of a name that is not approved. It lists those approved names that the merchant may use,
+// all of them if allowed is empty.
+func refuseName(approved, allowed []string) *fault.Fault {
+	working := slices.DeleteFunc(slices.Clone(approved), func(name string) bool {
+		return len(allowed) > 0 && !slices.Contains(allowed, name)
+	})
+	if len(working) == 0 {
+		return fault.BrokenRule(partSenderName, "no name of the merchant is approved for the account")
+	}
+	return fault.NotAllowed(partSenderName, working)
 }
 
 // CheckMessage implements operator.MessageChecker.

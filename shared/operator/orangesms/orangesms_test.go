@@ -127,6 +127,7 @@ func TestDocumentedExamples(t *testing.T) {
 func TestMerchantParts(t *testing.T) {
 	const recipient, sender, name = "X-Operator-ISE2", "outboundSMSMessageRequest.senderAddress",
 		"outboundSMSMessageRequest.senderName"
+	const number = "a number of Ivory Coast (+225 and 10 digits)"
 	cases := []struct {
 		name  string
 		edit  func(*operator.SMSCall, map[string]any)
@@ -149,14 +150,20 @@ func TestMerchantParts(t *testing.T) {
 			c.Country, c.ISE2, c.Sender = "SN", "770000000", "tel:+2210000"
 		}, `"address":"tel:+221770000000","senderAddress":"tel:+2210000"`, "", ""},
 		{"an alias", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = operatortest.SampleAlias }, "",
-			recipient, ""},
-		{"no recipient", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = "" }, "", recipient, ""},
+			recipient, number},
+		{"no recipient", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = "" }, "", recipient, number},
 		{"a number of another country", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = "+221770000000" }, "",
-			recipient, ""},
+			recipient, number},
 		{"another sender", func(c *operator.SMSCall, _ map[string]any) { c.Sender = "tel:+2251234" }, "",
 			sender, "tel:+2250000"},
 		{"a name that is not approved", func(c *operator.SMSCall, _ map[string]any) { c.SenderName = "Bank" }, "",
-			name, ""},
+			name, "MyShop, Demo Shop"},
+		{"a name that is not approved, of a merchant with names", func(c *operator.SMSCall, _ map[string]any) {
+			c.SenderName, c.SenderNames = "Bank", []string{"Bank", "MyShop"}
+		}, "", name, "MyShop"},
+		{"no name of the merchant is approved", func(c *operator.SMSCall, _ map[string]any) {
+			c.SenderName, c.SenderNames = "Bank", []string{"Bank"}
+		}, "", name, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
