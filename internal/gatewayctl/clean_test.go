@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/webhook"
 )
 
 func TestMaskQueries(t *testing.T) {
@@ -13,16 +14,19 @@ func TestMaskQueries(t *testing.T) {
 		"https://a.example/n":                          "https://a.example/n",
 		"https://a.example/n?key=s3cret&b=1":           "https://a.example/n?***",
 		"to https://a.example/?s3cret, https://b.c/x?": "to https://a.example/?***, https://b.c/x?***",
-		`{"url":"https://a.example/?s3cret","n":1}`:    `{"url":"https://a.example/?***","n":1}`,
-		"is it done?":                           "is it done?",
-		"--url 'https://a.example/?a=b?s3cret'": "--url 'https://a.example/?***'",
-		"https://a.example?s3cret: refused":     "https://a.example?***: refused",
-		"https://a.example/n?a='s3cret":         "https://a.example/n?***",
-		"https://a.example/n?a=(b)s3cret":       "https://a.example/n?***",
-		"https://a.example/n?a=<b>`s3cret end":  "https://a.example/n?*** end",
-		`{"url":"https://a/?a\u0026b=s3cret"}`:  `{"url":"https://a/?***"}`,
-		`{"why":"\"https://a/?s3cret\", n"}`:    `{"why":"\"https://a/?***\", n"}`,
-		"(see https://a.example/?s3cret)":       "(see https://a.example/?***)",
+		`{"url":"https://a.example/?s3cret",` + "\n":   `{"url":"https://a.example/?***",` + "\n",
+		"is it done?":                                      "is it done?",
+		"--url 'https://a.example/?a=b?s3cret'":            "--url 'https://a.example/?***'",
+		"https://a.example?s3cret: refused":                "https://a.example?***: refused",
+		"https://a.example/n?a='s3cret":                    "https://a.example/n?***",
+		"https://a.example/n?a=(b)s3cret":                  "https://a.example/n?***",
+		"https://a.example/n?a=<b>`s3cret end":             "https://a.example/n?*** end",
+		`"url": "https://a/?a\u0026b=s3cret"`:              `"url": "https://a/?***"`,
+		`"why": "\"https://a/?s3cret\", n"`:                `"why": "\"https://a/?***\", n"`,
+		"(see https://a.example/?s3cret)":                  "(see https://a.example/?***)",
+		"--url 'https://a.example/(x)/?s3cret'":            "--url 'https://a.example/(x)/?***'",
+		`--url 'https://a.example/"'\''<?s3cret' --yes`:    `--url 'https://a.example/"'\''<?***' --yes`,
+		`https://a.example/n?a="s3cret",b=s3cret: refused`: "https://a.example/n?***: refused",
 	} {
 		if got := maskQueries(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -98,4 +102,24 @@ func TestDisableEndpoint(t *testing.T) {
 	}
 	d.expectExit("endpoint disable ShopA --url https://shop.example/never"+confirmFlags, ExitFailed, "never notified")
 	d.mustRun("endpoint enable ShopA --url "+shopURL+confirmFlags, nil)
+}
+
+// The printed command of an address has no part of its query, also if the path has characters of shells and texts.
+func TestPrintedCommandMasksWholeAddress(t *testing.T) {
+	for _, address := range []string{
+		"https://shop.example/n(1)/?s3cret", `https://shop.example/"/?s3cret`,
+		"https://shop.example/a'b`<c>?a=(s3cret)",
+	} {
+		d, shop := newShopTool(t)
+		d.addWaitingPayment(shop, 1, func(e *ledger.Entry) { e.NotifyURL, e.Outbox[0].Parked = address, true })
+		at := webhook.Health{Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: address}, DisabledAt: d.now}
+		d.health.StoreHealth(at)
+		for _, flags := range []string{"", " --json"} {
+			code, out, stderr := d.run("attention" + flags)
+			isListed := code == ExitWaiting && strings.Contains(out, "endpoint enable")
+			if strings.Contains(out+stderr, "s3cret") || !isListed {
+				t.Errorf("%s: exit %d, %s%s", address, code, out, stderr)
+			}
+		}
+	}
 }

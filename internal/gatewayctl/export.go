@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +54,7 @@ func (c *exportCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	run := &exportRun{exportCommand: c, session: s, output: s.Stdout, position: exportPosition{Cursor: c.Cursor}}
+	run := &exportRun{exportCommand: c, session: s, output: s.documents, position: exportPosition{Cursor: c.Cursor}}
 	run.position.Command = run.description(merchants)
 	if c.Output != "" {
 		if err := run.openOutput(); err != nil {
@@ -305,6 +306,15 @@ func exportedView(e *ledger.Entry) entryView {
 	view := entryViewOf(e)
 	view.FinalAt = becameFinal(e)
 	return view
+}
+
+// maskTexts masks the queries in each text of a transaction.
+func maskTexts(view *entryView) {
+	for _, field := range reflect.ValueOf(view).Elem().Fields() {
+		if field.Kind() == reflect.String {
+			field.SetString(maskQueries(field.String()))
+		}
+	}
 }
 
 // startingPoint returns the day and the store's cursor of the position. A position after the last day is only valid in

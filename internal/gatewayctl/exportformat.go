@@ -25,11 +25,15 @@ func (x *exportRun) writePage(of *merchant.Profile, p entryPage) error {
 			continue
 		}
 		x.written++
+		view := exportedView(e)
+		if x.file == nil {
+			maskTexts(&view)
+		}
 		if x.Format == formatCSV {
-			_ = rows.Write(csvRow(exportedView(e)))
+			_ = rows.Write(csvRow(view))
 			continue
 		}
-		if err := x.writeJSONObject(&text, exportedView(e)); err != nil {
+		if err := x.writeJSONObject(&text, view); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -336,5 +337,32 @@ func TestExportOverwrites(t *testing.T) {
 	for _, wrong := range []string{"export", "export ShopA --all", "export ShopA --overwrite --since yesterday",
 		"export ShopA --since yesterday --from 2026-03-01", "export ShopA --since soon"} {
 		d.expectExit(wrong, ExitUsage, "")
+	}
+}
+
+// A merchant's text empties no other column on the standard output: each text is masked by itself, as the file has it.
+func TestExportMasksEachTextByItself(t *testing.T) {
+	d, shop := newShopTool(t)
+	const correlator = "x://y?"
+	d.addUnknownCharge(shop, correlator)
+	line := "export ShopA --since 2026-03-01 --to 2026-03-01 --format "
+	columns := func(name, text string) []string {
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil || len(rows) != 2 || len(rows[1]) != len(csvColumns) {
+			t.Fatalf("%s: %v in %q", name, err, text)
+		}
+		return rows[1]
+	}
+	_, out, _ := d.run(line + "csv")
+	file := filepath.Join(t.TempDir(), "out")
+	d.expectExit(line+"csv --output "+file, ExitDone, "")
+	want := columns("the file", readFile(t, file))
+	checkEqual(t, "the file's correlator", want[slices.Index(csvColumns, "client_correlator")], correlator)
+	want[slices.Index(csvColumns, "client_correlator")] = correlator + "***"
+	checkEqual(t, "the row on the standard output", columns("the output", out), want)
+	for _, format := range []string{"json", "ndjson"} {
+		if _, out, _ := d.run(line + format); len(exportedIDs(t, format, out)) != 1 || !strings.Contains(out, "=1+1") {
+			t.Errorf("%s: %s", format, out)
+		}
 	}
 }

@@ -160,11 +160,11 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 		}
 	}()
 	t.env = &environment{processVariable: system.Getenv, now: system.Now}
-	out := &trackedWriter{Writer: cleanWriter{system.Stdout}}
-	system.Stderr = cleanWriter{system.Stderr}
-	system.Stdout, system.Getenv = out, t.env.get
+	out := &trackedWriter{Writer: system.Stdout}
+	system.Stdout, system.Stderr = cleanWriter{out, cleanText}, cleanWriter{system.Stderr, cleanText}
+	system.Getenv = t.env.get
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
-	exitWith := func(err error) int { return reportError(system.Stderr, out, t.grammar.JSON, err) }
+	exitWith := func(err error) int { return reportError(system, t.grammar.JSON && !out.written, err) }
 	t.parser.Model.Children = t.commands
 	t.parser.Model.HelpFlag.Set = false // kong leaves it set, and then selects no default command
 	if t.env.get(completionVariable) != "" {
@@ -180,7 +180,9 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 		return exitWith(usageError("%w", err))
 	}
 	t.grammar.Reason = strings.TrimSpace(t.grammar.Reason)
-	return exitWith(parsed.Run(&session{Context: ctx, System: system, commandLine: &t.grammar}))
+	return exitWith(parsed.Run(&session{
+		Context: ctx, System: system, commandLine: &t.grammar, documents: cleanWriter{out, escapeUnprintable},
+	}))
 }
 
 // selectCommand leaves only the command that the first argument names in the grammar, because the parser visits all of
@@ -249,17 +251,17 @@ func NewTool() (*Tool, error) {
 	return t, nil
 }
 
-// reportError writes an error for people and, with --json, for programs, and returns the exit code. If the command
-// already wrote its result, such as the failed check of an account, that result stays the only JSON document.
-func reportError(stderr io.Writer, out *trackedWriter, asJSON bool, err error) int {
+// reportError writes an error for people and, as JSON, for programs, and returns the exit code. If the command already
+// wrote its result, such as the failed check of an account, that result stays the only JSON document.
+func reportError(system System, asJSON bool, err error) int {
 	if err == nil {
 		return ExitDone
 	}
 	usage := errors.Is(err, errUsage)
-	fmt.Fprintln(stderr, "gatewayctl:", err)
-	if asJSON && !out.written {
+	fmt.Fprintln(system.Stderr, "gatewayctl:", err)
+	if asJSON {
 		// The standard error already has the same text, so a failed write needs no second report.
-		_ = writeJSON(out, errorOutput{strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usage})
+		_ = writeJSON(system.Stdout, errorOutput{strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usage})
 	}
 	switch {
 	case usage:
@@ -277,6 +279,8 @@ type session struct {
 	*commandLine
 	stores *Stores // set by openStores; readOnly in a dry run
 	plan   string  // the detail of the first audit record: what must be known if the change is interrupted
+	// documents is the standard output for a document whose texts are masked: masking it whole would cross them.
+	documents io.Writer
 }
 
 // openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is

@@ -188,22 +188,29 @@ func plural(n int, noun string) string {
 // maskedQuery replaces the query of a URL: a merchant may keep a secret in it.
 const maskedQuery = "?***"
 
-// urlEnds are the characters that end a URL in a text or in JSON.
-const urlEnds = queryEnds + "'`<>\\()"
+// addressEnds are the characters that end an address in a text: a merchant's may have each other one.
+const addressEnds = " \t\r\n"
 
-// queryEnds are the characters that end a query: a merchant's may have each other one.
-const queryEnds = " \t\r\n\""
+// addressClosers are the characters behind an address that belong to the text, although an address may have them.
+const addressClosers = ",;:.'`>)\\\""
 
-// cleanWriter cleans everything that the tool writes to a terminal: tables, JSON and errors. Each Write has whole URLs.
-type cleanWriter struct{ next io.Writer }
+// cleanWriter cleans everything that the tool writes, such as tables, indented JSON and errors. Each Write has whole
+// addresses.
+type cleanWriter struct {
+	next  io.Writer
+	clean func(string) string
+}
 
 // Write implements io.Writer.
 func (w cleanWriter) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(w.next, escapeUnprintable(maskQueries(string(text)))); err != nil {
+	if _, err := io.WriteString(w.next, w.clean(string(text))); err != nil {
 		return 0, err
 	}
 	return len(text), nil
 }
+
+// cleanText masks the queries of a text, and escapes what a terminal would not show.
+func cleanText(text string) string { return escapeUnprintable(maskQueries(text)) }
 
 // maskQueries replaces the query of each URL in a text.
 func maskQueries(text string) string {
@@ -214,17 +221,10 @@ func maskQueries(text string) string {
 			break
 		}
 		end := len(text)
-		if length := strings.IndexAny(text[start:], urlEnds); length >= 0 {
+		if length := strings.IndexAny(text[start:], addressEnds); length >= 0 {
 			end = start + length
 		}
-		if strings.Contains(text[start:end], "?") {
-			if length := strings.IndexAny(text[end:], queryEnds); length >= 0 {
-				end += length
-			} else {
-				end = len(text)
-			}
-		}
-		address := strings.TrimRight(text[:end], ",;:.'`>)\\")
+		address := strings.TrimRight(text[:end], addressClosers)
 		if query := strings.IndexByte(address[start:], '?'); query >= 0 {
 			masked.WriteString(address[:start+query] + maskedQuery)
 		} else {
