@@ -5,8 +5,8 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"mobilegateway/shared/ledger"
@@ -87,15 +87,19 @@ func (x *exportRun) closeArray() error {
 	return err
 }
 
-// csvRow is a transaction as a row. A text that a spreadsheet would run as a formula gets an apostrophe.
+// formulaStart matches each sign of a text at which a spreadsheet may begin a formula: at the start of a cell, behind
+// spaces, invisible characters and quotes. The sign may be full-width. A cell starts behind the separator of any
+// locale: a spreadsheet that splits at semicolons takes no notice of our quotes.
+var formulaStart = regexp.MustCompile(
+	`(^|[;,\t\r\n])([\p{Z}\p{C}"]*)([-=+@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])|(^[\t\r\n\x00])`)
+
+// csvRow is a transaction as a row. An apostrophe makes a text of what a spreadsheet would run as a formula.
 func csvRow(v entryView) []string {
 	row := []string{string(v.Kind), v.ID, v.PaymentID, formatTime(v.CreatedAt), formatTime(v.FinalAt), string(v.State),
 		string(v.Status), v.Amount, v.Currency, v.Country, v.Operator, v.Channel, v.Correlator, v.ReferenceCode,
 		v.OperatorReference, v.UpstreamKey, strconv.FormatBool(v.EverUnknown), strconv.Itoa(v.Conflicts), v.Merchant}
 	for i, cell := range row {
-		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-			row[i] = "'" + cell
-		}
+		row[i] = formulaStart.ReplaceAllString(cell, "$1$2'$3$4")
 	}
 	return row
 }
