@@ -180,7 +180,8 @@ type exportRun struct {
 	pageWritten bool // a page was written
 }
 
-// openOutput opens a new file, or one to continue, truncated to its last whole page.
+// openOutput opens a new file, or one to continue, truncated to its last whole page. Also in a folder of other users,
+// the rows end in a file that only this user can read, and a cursor of another user selects none of them.
 func (x *exportRun) openOutput() error {
 	if x.Overwrite {
 		for _, name := range []string{x.cursorFile(), x.Output} { // in this order: a file without cursor is not resumed
@@ -189,32 +190,55 @@ func (x *exportRun) openOutput() error {
 			}
 		}
 	}
-	text, err := os.ReadFile(x.cursorFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(x.Output); err == nil {
-			return usageError("%s exists and is not a resumable export: use another name, or --overwrite", x.Output)
-		}
-		text, err = json.Marshal(x.position)
-	}
+	flags := os.O_WRONLY | os.O_APPEND
+	isResumed, err := x.readPosition()
 	if err != nil {
 		return err
 	}
-	var found exportPosition
-	if json.Unmarshal(text, &found) != nil || found.Command != x.position.Command {
-		return usageError("%s is the cursor of another export: choose another --output", x.cursorFile())
+	if !isResumed {
+		flags |= os.O_CREATE | os.O_EXCL
 	}
-	x.position = found
-	if x.file, err = os.OpenFile(x.Output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
-		return err
+	x.file, err = file.OpenPrivate(x.Output, flags)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return usageError("%s exists and is not a resumable export: use another name, or --overwrite", x.Output)
+	case err != nil:
+		return usageError("%w: use another name, or --overwrite", err)
 	}
 	x.output = x.file
-	if err = x.file.Truncate(found.Bytes); err == nil {
-		err = x.savePosition()
+	size, err := x.file.Seek(0, io.SeekEnd)
+	if err == nil && size < x.position.Bytes {
+		err = usageError("%s is shorter than its cursor says: use another name, or --overwrite", x.Output)
+	}
+	if err == nil {
+		err = cmp.Or(x.file.Truncate(x.position.Bytes), x.savePosition())
 	}
 	if err != nil {
 		_ = x.file.Close() // the first error is the cause
 	}
 	return err
+}
+
+// readPosition reads the cursor file. A cursor that is not the user's own private file is ignored.
+func (x *exportRun) readPosition() (isResumed bool, err error) {
+	opened, err := file.OpenPrivate(x.cursorFile(), os.O_RDONLY)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(x.Stderr, "The cursor is ignored: %v.\n", err)
+		}
+		return false, nil
+	}
+	text, err := io.ReadAll(opened)
+	if err = errors.Join(err, opened.Close()); err != nil {
+		return false, err
+	}
+	var found exportPosition
+	if json.Unmarshal(text, &found) != nil || found.Command != x.position.Command {
+		return false, usageError("%s is the cursor of another export: choose another --output", x.cursorFile())
+	}
+	x.position = found
+	fmt.Fprintf(x.Stderr, "Resuming %s behind its first %d bytes, by %s.\n", x.Output, found.Bytes, x.cursorFile())
+	return true, nil
 }
 
 // savePosition replaces the cursor file atomically.

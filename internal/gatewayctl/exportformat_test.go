@@ -3,9 +3,13 @@ package gatewayctl
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -419,5 +423,82 @@ func TestExportHasNoFormula(t *testing.T) {
 		if got := row[slices.Index(csvColumns, "client_correlator")]; got != text {
 			t.Errorf("%q became %q, want it unchanged", text, got)
 		}
+	}
+}
+
+// An export writes to no file that another user planted, and believes no cursor but its own.
+func TestExportUsesOnlyPrivateFiles(t *testing.T) {
+	give := func(t *testing.T, mode fs.FileMode, owner int, name string) {
+		if err := errors.Join(os.Chmod(name, mode), os.Chown(name, owner, -1)); err != nil {
+			t.Skip(err) // only root may give a file away
+		}
+	}
+	link := func(t *testing.T, name string) {
+		target := name + ".target"
+		if err := errors.Join(os.Rename(name, target), os.Symlink(target, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, other := os.Geteuid(), os.Geteuid()+1
+	for name, c := range map[string]struct {
+		plant func(t *testing.T, file, cursor string)
+		code  int
+		text  string // on the standard error
+	}{
+		"the export's own files": {func(*testing.T, string, string) {}, ExitDone, "Resuming"},
+		"a file that others may read": {func(t *testing.T, file, _ string) {
+			give(t, 0o644, own, file)
+		}, ExitUsage, "not a regular file of yours"},
+		"a file of another user": {func(t *testing.T, file, _ string) {
+			give(t, 0o600, other, file)
+		}, ExitUsage, "not a regular file of yours"},
+		"a link":         {func(t *testing.T, file, _ string) { link(t, file) }, ExitUsage, "symbolic link"},
+		"a shorter file": {func(t *testing.T, file, _ string) { writeFile(t, file, "kind") }, ExitUsage, "shorter"},
+		"no file":        {func(t *testing.T, file, _ string) { _ = os.Remove(file) }, ExitUsage, "--overwrite"},
+		"a cursor of another user": {func(t *testing.T, _, cursor string) {
+			give(t, 0o600, other, cursor)
+		}, ExitUsage, "not a resumable export"},
+		"a cursor of another user, and no file": {func(t *testing.T, file, cursor string) {
+			give(t, 0o600, other, cursor)
+			_ = os.Remove(file)
+		}, ExitDone, "cursor is ignored"},
+		"a cursor that others may write, and no file": {func(t *testing.T, file, cursor string) {
+			give(t, 0o666, own, cursor)
+			_ = os.Remove(file)
+		}, ExitDone, "cursor is ignored"},
+		"a link to a cursor, and no file": {func(t *testing.T, file, cursor string) {
+			link(t, cursor)
+			_ = os.Remove(file)
+		}, ExitDone, "cursor is ignored"},
+		"a link to a missing file, without a cursor": {func(t *testing.T, file, cursor string) {
+			if err := errors.Join(os.Remove(cursor), os.Remove(file), os.Symlink(file+".target", file)); err != nil {
+				t.Fatal(err)
+			}
+		}, ExitUsage, "not a resumable export"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, shop := newShopTool(t)
+			for i := range pageSize + 1 {
+				d.addDeliveredPayment(shop, i, d.now.Add(time.Duration(i)*time.Second))
+			}
+			file := filepath.Join(t.TempDir(), "out")
+			line := "export ShopA --since 2026-03-01 --to 2026-03-01 --output " + file
+			d.failEveryRead(2)
+			d.expectExit(line, ExitFailed, "injected")
+			d.ledger.InjectFaults(nil)
+			c.plant(t, file, file+".cursor")
+			before, _ := os.ReadFile(file)
+			d.expectExit(line, c.code, c.text)
+			if c.code == ExitDone {
+				checkEqual(t, "rows", len(exportedIDs(t, formatCSV, readFile(t, file))), pageSize+1)
+			} else if after, _ := os.ReadFile(file); string(after) != string(before) {
+				t.Errorf("a refused export wrote %q", after)
+			}
+			d.expectExit(line+" --overwrite", ExitDone, strconv.Itoa(pageSize+1)+" transactions")
+			info, err := os.Lstat(file)
+			if err != nil || info.Mode() != 0o600 {
+				t.Errorf("the file has mode %v, want a regular one of 0600: %v", info.Mode(), err)
+			}
+		})
 	}
 }

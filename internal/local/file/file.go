@@ -48,6 +48,24 @@ func Create(path string) (*os.File, error) {
 	return created, err
 }
 
+// OpenPrivate opens a file, or makes it with mode 0600 if flags has os.O_CREATE. It refuses a link, and a file that is
+// not regular, not the user's own, or open to others: another user may have planted it, or may read it.
+func OpenPrivate(path string, flags int) (*os.File, error) {
+	opened, err := os.OpenFile(path, flags|noFollow, ownerOnly)
+	if err != nil {
+		return nil, err
+	}
+	info, err := opened.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o077 != 0 || !isOwn(info)) {
+		err = fmt.Errorf("%s is not a regular file of yours that only you can read (mode 0600)", path)
+	}
+	if err != nil {
+		_ = opened.Close() // the first error is the cause
+		return nil, err
+	}
+	return opened, nil
+}
+
 // Replace writes a new file of mode 0600 and renames it to path.
 func Replace(path string, content []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
