@@ -33,14 +33,16 @@ type exportCommand struct {
 
 var csvColumns = []string{"kind", "id", "transaction_id", "created_at", "final_at", "state", "status", "amount",
 	"currency", "country", "operator", "channel", "client_correlator", "reference_code", "operator_reference",
-	"upstream_key", "ever_unknown", "conflicts", "merchant"}
+	"upstream_key", "ever_unknown", "conflicts", "merchant", "account", "msisdn", "failure_reason"}
 
 // exportPosition is the position of an export: the pages before Cursor ("<day>/<the store's cursor>") are written, in
-// Bytes bytes. With --all the cursor begins with "<merchant's id>/". Command identifies the export.
+// Bytes bytes. With --all the cursor begins with "<merchant's id>/". Command identifies the export. LeftOut counts the
+// transactions of these pages that an export by finality leaves out, by their state or status.
 type exportPosition struct {
-	Command string `json:"command"`
-	Cursor  string `json:"cursor"`
-	Bytes   int64  `json:"bytes"`
+	Command string         `json:"command"`
+	Cursor  string         `json:"cursor"`
+	Bytes   int64          `json:"bytes"`
+	LeftOut map[string]int `json:"left_out,omitempty"`
 }
 
 // Run writes the transactions in the order of creation, a page at a time, in constant memory. It writes only whole
@@ -54,8 +56,9 @@ func (c *exportCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	run := &exportRun{exportCommand: c, session: s, output: s.documents, position: exportPosition{Cursor: c.Cursor}}
-	run.position.Command = run.description(merchants)
+	run := &exportRun{exportCommand: c, session: s, output: s.documents, position: exportPosition{
+		Command: c.description(merchants), Cursor: c.Cursor, LeftOut: map[string]int{},
+	}}
 	if c.Output != "" {
 		if err := run.openOutput(); err != nil {
 			return err
@@ -78,6 +81,10 @@ func (c *exportCommand) Run(s *session) error {
 		err = os.Remove(c.cursorFile())
 	}
 	fmt.Fprintf(s.Stderr, "%s written.\n", plural(run.written, "transaction"))
+	if c.By == byFinality {
+		leftOut := cmp.Or(cellText(reflect.ValueOf(run.position.LeftOut)), "none")
+		fmt.Fprintf(s.Stderr, "Read, but left out because they are not final: %s.\n", leftOut)
+	}
 	return err
 }
 
@@ -232,7 +239,7 @@ func (x *exportRun) readPosition() (isResumed bool, err error) {
 	if err = errors.Join(err, opened.Close()); err != nil {
 		return false, err
 	}
-	var found exportPosition
+	found := exportPosition{LeftOut: map[string]int{}} // an older cursor has none
 	if json.Unmarshal(text, &found) != nil || found.Command != x.position.Command {
 		return false, usageError("%s is the cursor of another export: choose another --output", x.cursorFile())
 	}
@@ -287,8 +294,7 @@ func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst 
 	for page, err := range x.pagesBetween(p.ID, read, to, cursor) {
 		if err == nil {
 			page.entries = slices.DeleteFunc(page.entries, func(e *ledger.Entry) bool {
-				at := becameFinal(e)
-				return x.By == byFinality && (at.Before(from) || !at.Before(to))
+				return !x.selects(e, from, to)
 			})
 			err = x.writePage(p, page)
 		}
@@ -300,6 +306,19 @@ func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst 
 		fmt.Fprintf(x.Stderr, "%s: %s\n", p.Name, plural(x.written-before, "transaction"))
 	}
 	return nil
+}
+
+// selects reports whether a transaction is exported, and counts one that is not final at the end of the range.
+func (x *exportRun) selects(e *ledger.Entry, from, to time.Time) bool {
+	isWanted, at := x.matches(e) && e.Kind != ledger.Reference, becameFinal(e)
+	if !isWanted || x.By != byFinality {
+		return isWanted
+	}
+	if at.IsZero() {
+		ofDone := map[ledger.State]ledger.Status{ledger.Done: e.Status}
+		x.position.LeftOut[cmp.Or(string(ofDone[e.State]), string(e.State))]++
+	}
+	return !at.Before(from) && at.Before(to)
 }
 
 // becameFinal is when a transaction became final, zero if it has not. A later write never moves it, so that each

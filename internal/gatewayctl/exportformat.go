@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"io"
 	"regexp"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 
-	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 )
 
@@ -21,9 +21,6 @@ func (x *exportRun) writePage(of *merchant.Profile, p entryPage) error {
 		_ = rows.Write(csvColumns) // a Buffer never fails
 	}
 	for _, e := range p.entries {
-		if !x.matches(e) || e.Kind == ledger.Reference {
-			continue
-		}
 		x.written++
 		view := exportedView(e)
 		if x.file == nil {
@@ -93,13 +90,16 @@ func (x *exportRun) closeArray() error {
 var formulaStart = regexp.MustCompile(
 	`(^|[;,\t\r\n])([\p{Z}\p{C}"]*)([-=+@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])|(^[\t\r\n\x00])`)
 
-// csvRow is a transaction as a row. An apostrophe makes a text of what a spreadsheet would run as a formula.
+// csvRow is a transaction as a row: the fields of its JSON form that are columns. An apostrophe makes a text of what a
+// spreadsheet would run as a formula.
 func csvRow(v entryView) []string {
-	row := []string{string(v.Kind), v.ID, v.PaymentID, formatTime(v.CreatedAt), formatTime(v.FinalAt), string(v.State),
-		string(v.Status), v.Amount, v.Currency, v.Country, v.Operator, v.Channel, v.Correlator, v.ReferenceCode,
-		v.OperatorReference, v.UpstreamKey, strconv.FormatBool(v.EverUnknown), strconv.Itoa(v.Conflicts), v.Merchant}
-	for i, cell := range row {
-		row[i] = formulaStart.ReplaceAllString(cell, "$1$2'$3$4")
+	row := make([]string, len(csvColumns))
+	labels, texts := viewCells(v, "json")
+	for i, label := range labels {
+		label, _, _ = strings.Cut(label, ",")
+		if column := slices.Index(csvColumns, label); column >= 0 {
+			row[column] = formulaStart.ReplaceAllString(texts[i], "$1$2'$3$4")
+		}
 	}
 	return row
 }
