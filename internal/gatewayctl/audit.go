@@ -214,7 +214,7 @@ func (c *auditVerify) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	result := verifyAudit(items, copies)
+	result := verifyAudit(items, copies, s.Now())
 	since := c.Since.Time
 	result.Faults = slices.DeleteFunc(result.Faults, func(f auditFault) bool {
 		return !f.At.IsZero() && f.At.Before(since)

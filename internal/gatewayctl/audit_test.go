@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// newChain returns a chain of records with their copies, and two records of the older form from before it.
+// newChain returns a chain of starts and completions with their copies, and two records of the older form from before
+// it.
 func newChain(t *testing.T, count int) (items []AuditItem, copies []string) {
 	t.Helper()
 	for i := range 2 {
@@ -22,7 +23,8 @@ func newChain(t *testing.T, count int) (items []AuditItem, copies []string) {
 	}
 	for i := range count {
 		item := lastLink(items).next(Record{
-			ID: fmt.Sprint(i), At: chainStart.Add(time.Duration(i) * day), Who: "ama", Outcome: OutcomeDone,
+			ID: fmt.Sprint(i / 2), At: chainStart.Add(time.Duration(i) * day), Who: "ama",
+			Outcome: []string{OutcomeStarted, OutcomeDone}[i%2],
 		})
 		items, copies = append(items, item), append(copies, item.Document)
 	}
@@ -125,7 +127,7 @@ func TestVerifyFindsFaults(t *testing.T) {
 		},
 		"a record far behind the end": {
 			tamper: func(i []AuditItem) []AuditItem {
-				return append(i, chainLink{999_999_999, "x"}.next(Record{ID: "far"}))
+				return append(i, chainLink{999_999_999, "x"}.next(Record{ID: "far", Outcome: OutcomeStarted}))
 			}, want: "6 missing, 1000000000 no-copy", withoutCopies: "6 missing",
 		},
 		"a record is changed, and its original put under another key": {
@@ -141,16 +143,23 @@ func TestVerifyFindsFaults(t *testing.T) {
 			}, want: "0 outside-chain", withoutCopies: "0 outside-chain",
 		},
 		"a record is added without a copy": {
+			tamper: func(i []AuditItem) []AuditItem {
+				return append(i, lastLink(i).next(Record{ID: "more", Outcome: OutcomeStarted}))
+			}, want: "6 no-copy",
+		},
+		"a completion without a start is added": {
 			tamper: func(i []AuditItem) []AuditItem { return append(i, lastLink(i).next(Record{ID: "more"})) },
-			want:   "6 no-copy",
+			want:   "6 no-start",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			items, copies := newChain(t, 5)
 			items = c.tamper(items)
-			checkEqual(t, "faults", faultsOf(verifyAudit(items, copies)), c.want)
-			alone := verifyAudit(items, nil)
-			alone.Faults = slices.DeleteFunc(alone.Faults, func(f auditFault) bool { return f.Fault == faultNoCopy })
+			checkEqual(t, "faults", faultsOf(verifyAudit(items, copies, chainStart)), c.want)
+			alone := verifyAudit(items, nil, chainStart)
+			alone.Faults = slices.DeleteFunc(alone.Faults, func(f auditFault) bool {
+				return f.Fault == faultNoCopy || f.Fault == faultNoStart
+			})
 			checkEqual(t, "faults by the chain only", faultsOf(alone), c.withoutCopies)
 		})
 	}
@@ -164,14 +173,59 @@ func faultsOf(r auditResult) string {
 // TestCopyProvesEarlierRecords: an interrupted command stays a fault until the next copy. The chain proves its record.
 func TestCopyProvesEarlierRecords(t *testing.T) {
 	items, copies := newChain(t, 5)
-	result := verifyAudit(items, slices.Delete(slices.Clone(copies), 2, 3))
+	result := verifyAudit(items, slices.Delete(slices.Clone(copies), 3, 4), chainStart)
 	checkEqual(t, "faults with a later copy", faultsOf(result), "")
 	checkEqual(t, "records without a copy", result.WithoutCopy, 1)
-	checkEqual(t, "faults at the end", faultsOf(verifyAudit(items, copies[:4])), "5 no-copy")
-	checkEqual(t, "faults of a repeated copy", faultsOf(verifyAudit(items, append(copies, copies...))), "")
+	checkEqual(t, "faults at the end", faultsOf(verifyAudit(items, copies[:4], chainStart)), "5 no-copy")
+	checkEqual(t, "faults of a repeated copy", faultsOf(verifyAudit(items, append(copies, copies...), chainStart)), "")
 	forged := strings.Replace(copies[2], "ama", "kofi", 1)
-	checkEqual(t, "faults of a second copy", faultsOf(verifyAudit(items, append(copies, forged, "{"))),
+	checkEqual(t, "faults of a second copy", faultsOf(verifyAudit(items, append(copies, forged, "{"), chainStart)),
 		"0 foreign-copy, 3 changed")
+}
+
+// TestForgedCompletionStaysAFault: a later change with copies proves the record of an interrupted command. It does not
+// prove a completion whose change the log does not have, or has with another completion.
+func TestForgedCompletionStaysAFault(t *testing.T) {
+	change := func(d *testTool, id string, copied ...string) {
+		for _, outcome := range []string{OutcomeStarted, OutcomeDone} {
+			item, _ := d.audit.Append(t.Context(), Record{ID: id, At: d.now, Who: "kofi", Outcome: outcome})
+			if slices.Contains(copied, outcome) {
+				_ = d.audit.Write(t.Context(), d.now, item.Document)
+			}
+		}
+	}
+	again := func(d *testTool) { // another completion of the last real change
+		id := readAuditItem(d.audit.items[len(d.audit.items)-1]).ID
+		_, _ = d.audit.Append(t.Context(), Record{ID: id, At: d.now, Who: "kofi", Outcome: OutcomeFailed})
+	}
+	for name, c := range map[string]struct {
+		write func(d *testTool)
+		want  []string // the faults at once, and after the next change
+	}{
+		"a forged change": {func(d *testTool) { change(d, "x") }, []string{"5 no-copy, 6 no-start", "6 no-start"}},
+		"only its completion": {
+			func(d *testTool) { change(d, "x", OutcomeDone) }, []string{"6 no-start", "6 no-start"},
+		},
+		"another completion":        {again, []string{"5 no-start", "5 no-start"}},
+		"an interrupted completion": {func(d *testTool) { change(d, "x", OutcomeStarted) }, []string{"6 no-copy", ""}},
+		"a change with its copies": {
+			func(d *testTool) { change(d, "x", OutcomeStarted, OutcomeDone) }, []string{"", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := newShopTool(t)
+			c.write(d)
+			for _, want := range c.want {
+				checkEqual(t, "faults", faultsOf(verifyAudit(d.audit.items, d.audit.copies, d.now)), want)
+				d.now = d.now.Add(time.Second)
+				d.expectExit("export ShopA --since today", ExitDone, "")
+			}
+		})
+	}
+	// After ten years the log no longer has the copies of the oldest changes.
+	items, copies := newChain(t, 9)
+	checkEqual(t, "faults before", faultsOf(verifyAudit(items, copies[3:], chainStart)), "2 no-start, 4 no-start")
+	checkEqual(t, "faults after", faultsOf(verifyAudit(items, copies[3:], chainStart.Add(10*365*day))), "")
 }
 
 func TestAuditVerify(t *testing.T) {

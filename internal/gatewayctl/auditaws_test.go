@@ -70,7 +70,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 	for command := range commands {
 		group.Go(func() {
 			for i := range records {
-				r := Record{ID: fmt.Sprint(command, "-", i), Who: "ama", Outcome: OutcomeDone}
+				r := Record{ID: fmt.Sprint(command, "-", i), Who: "ama", Outcome: OutcomeStarted}
 				if _, err := audit.Append(t.Context(), r); err != nil {
 					t.Error(err)
 				}
@@ -82,7 +82,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 	if err != nil || len(items) != commands*records {
 		t.Fatalf("%d items, %v", len(items), err)
 	}
-	result := verifyAudit(items, []string{lastDocument(items)})
+	result := verifyAudit(items, []string{lastDocument(items)}, chainStart)
 	checkEqual(t, "faults", faultsOf(result), "")
 	checkEqual(t, "last sequence", lastLink(items).sequence, commands*records)
 	checkEqual(t, "calls of the log", len(d.logs.actions), 0)
@@ -102,7 +102,7 @@ func TestAppendReplacesNothing(t *testing.T) {
 	count := 0
 	add := func() AuditItem {
 		count++
-		item, err := audit.Append(t.Context(), Record{ID: fmt.Sprint(count), Outcome: OutcomeDone})
+		item, err := audit.Append(t.Context(), Record{ID: fmt.Sprint(count), Outcome: OutcomeStarted})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,9 +130,10 @@ func TestAppendReplacesNothing(t *testing.T) {
 		}
 		add()
 		items, err := audit.Items(t.Context())
-		if err != nil || len(items) != count || faultsOf(verifyAudit(items, []string{lastDocument(items)})) != "" {
+		if err != nil || len(items) != count {
 			t.Errorf("head %s: %d items, %v", name, len(items), err)
 		}
+		checkEqual(t, "faults", faultsOf(verifyAudit(items, []string{lastDocument(items)}, chainStart)), "")
 	}
 }
 

@@ -107,7 +107,12 @@ const (
 	faultOutsideChain = "outside-chain" // a record under a key of the older form, from after the beginning of the chain
 	faultNoCopy       = "no-copy"       // neither this record nor a later one has a copy
 	faultForeignCopy  = "foreign-copy"  // a line of the log is not a record
+	faultNoStart      = "no-start"      // a completion that no command wrote: the log has no start of its change
 )
+
+// copiesKept is how long the log certainly has a copy, which template.yaml keeps for ten years. An older start may have
+// none.
+const copiesKept = 3600 * day
 
 // auditFault is one fault. At is provedTime. The last fields are those of the record, or of its copy if only that one
 // has them.
@@ -131,17 +136,26 @@ type auditResult struct {
 	Faults      []auditFault `json:"faults"`
 }
 
+// auditPhase is the start or the completion of the change with an ID.
+type auditPhase struct {
+	id      string
+	isStart bool
+}
+
 // auditComparison is the chain beside its copies.
 type auditComparison struct {
 	auditResult
 	stored map[int64]auditEntry
 	copies map[int64][]auditEntry // by sequence; each text once, in an order that does not change
+	copied map[auditPhase]bool    // the parts of changes that have a copy
+	now    time.Time
 }
 
 // verifyAudit finds the faults of the chain. A copy proves the record, and by the chain all records before it: a record
 // without a copy is a fault only behind the last copy.
-func verifyAudit(items []AuditItem, copies []string) auditResult {
-	c := auditComparison{stored: map[int64]auditEntry{}, copies: map[int64][]auditEntry{}}
+func verifyAudit(items []AuditItem, copies []string, now time.Time) auditResult {
+	c := auditComparison{stored: map[int64]auditEntry{}, copies: map[int64][]auditEntry{}, now: now}
+	c.copied = map[auditPhase]bool{}
 	c.Faults, c.Copies = []auditFault{}, len(copies)
 	for _, document := range slices.Sorted(slices.Values(copies)) {
 		c.addCopy(document)
@@ -176,6 +190,7 @@ func (c *auditComparison) addCopy(document string) {
 	}
 	if same := c.copies[e.Sequence]; !e.isAmong(same) {
 		c.copies[e.Sequence] = append(same, e)
+		c.copied[auditPhase{e.ID, e.Outcome == OutcomeStarted}] = true
 	}
 }
 
@@ -236,9 +251,13 @@ func (c *auditComparison) compare(sequence int64, isBehindProof bool) {
 	case sequence == 1 && e.Previous != "":
 		c.add(sequence, faultChanged, "the first record of a chain has no previous one", e.Record)
 	}
+	lacksStart := c.lacksStart(e, len(copies) > 0)
+	if lacksStart {
+		c.add(sequence, faultNoStart, "the log has no start of this change, or another completion of it", e.Record)
+	}
 	if len(copies) == 0 {
 		c.WithoutCopy++
-		if isBehindProof {
+		if isBehindProof && !lacksStart {
 			c.add(sequence, faultNoCopy, "a command ended before the copy, or another program wrote it", e.Record)
 		}
 	}
@@ -247,6 +266,17 @@ func (c *auditComparison) compare(sequence int64, isBehindProof bool) {
 			c.add(sequence, faultChanged, "the log has: "+describeRecord(other.Record), e.Record)
 		}
 	}
+}
+
+// lacksStart reports whether no command wrote a completion. A command completes a change only if its start has a copy,
+// and only once. Unlike a record without a copy, this stays a fault when a later record has one.
+func (c *auditComparison) lacksStart(e auditEntry, hasCopy bool) bool {
+	isStarted, isCompleted := c.copied[auditPhase{e.ID, true}], c.copied[auditPhase{e.ID, false}]
+	if e.isMalformed || e.Outcome == OutcomeStarted || isStarted && (hasCopy || !isCompleted) {
+		return false
+	}
+	at := c.provedTime(e.link.sequence)
+	return at.IsZero() || c.now.Sub(at) < copiesKept
 }
 
 // describeRecord is a record in one line.
