@@ -27,11 +27,11 @@ func (s *session) execute(action, subject string, change func() (done string, er
 	if err := s.openStores(); err != nil {
 		return err
 	}
-	if !s.Yes {
+	if s.isDryRun = !s.Yes; s.isDryRun {
 		done, err := change()
 		if err == nil {
-			fmt.Fprintf(s.Stderr, "Dry run: %s, %s: %s. Nothing was changed; apply it with --yes --reason REASON.\n",
-				action, subject, done)
+			fmt.Fprintf(s.Stderr, "Dry run: this would %s, %s: %s. Nothing was changed; "+
+				"apply it with --yes --reason REASON.\n", action, subject, done)
 		}
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 type deliveriesCommands struct {
-	List   deliveriesList   `cmd:"" help:"List a merchant's notifications of a time range, with their states."`
+	List   deliveriesList   `cmd:"" help:"List a merchant's notifications of today or another time range."`
 	Show   deliveriesShow   `cmd:"" help:"Show one transaction's notifications, with each delivery attempt."`
 	Send   deliveriesSend   `cmd:"" help:"Send now what waits: of one transaction, or of a merchant."`
 	Replay deliveriesReplay `cmd:"" help:"Send notifications again: of one transaction, or of a merchant's time range."`
@@ -47,8 +47,12 @@ type deliveryView struct {
 	WebhookID   string        `json:"webhook_id" col:"WEBHOOK-ID"`
 }
 
-// Run lists the notifications whose status came in the range, by the creation of their transactions.
+// Run lists the notifications whose status came in the range, or today, by the creation of their transactions.
 func (c *deliveriesList) Run(s *session) error {
+	if c.From.IsZero() && c.To.IsZero() {
+		c.From = moment{s.Now().UTC().Truncate(day), true}
+		c.To = c.From
+	}
 	var views []deliveryView
 	for e, err := range s.entriesInRange(c.Name, c.timeRange, firstDay) {
 		if err != nil {

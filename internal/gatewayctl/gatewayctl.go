@@ -100,33 +100,34 @@ type commandLine struct {
 	Yes    bool   `help:"Apply the change. Without it the change is a dry run."`
 	Reason string `placeholder:"REASON" help:"The reason, for the audit record; --yes needs it."`
 
-	Merchant      merchantCommands      `cmd:"" help:"Merchants: add, show, list, change, suspend, resume."`
-	Host          hostCommands          `cmd:"" help:"Hosts that a merchant's notif_url may name."`
-	Token         tokenCommands         `cmd:"" help:"Long-lived access tokens of a merchant."`
-	ClientSecret  clientSecretCommands  `cmd:"" help:"Client secrets of a merchant, for the token endpoint."`
-	WebhookSecret webhookSecretCommands `cmd:"" help:"Secrets that sign a merchant's notifications."`
-	Webhook       webhookCommands       `cmd:"" help:"A merchant's address for notifications."`
-	Keys          keysCommands          `cmd:"" help:"Rings of signing keys."`
-	Operator      operatorCommands      `cmd:"" help:"Operators' credentials and routes."`
-	Payment       struct {
+	Attention attentionCommands `cmd:"" group:"waits" help:"List or close what waits for a person, over all merchants."`
+	Unknown   unknownCommands   `cmd:"" group:"waits" help:"Transactions whose outcome is unknown."`
+	Find      findCommand       `cmd:"" group:"orders" help:"Find transactions by an id, a key or a number."`
+	List      listCommand       `cmd:"" group:"orders" help:"List a merchant's transactions of today or other days."`
+	Payment   struct {
 		Show paymentShow `cmd:"" help:"Show a payment's history."`
-	} `cmd:"" help:"Mobile money payments."`
+	} `cmd:"" group:"orders" help:"Mobile money payments."`
 	Charge struct {
 		Show chargeShow `cmd:"" help:"Show a charge's history."`
-	} `cmd:"" help:"Charges."`
+	} `cmd:"" group:"orders" help:"Charges."`
 	SMS struct {
 		Show smsShow `cmd:"" help:"Show an SMS's history."`
-	} `cmd:"" name:"sms" help:"SMS."`
-	Find       findCommand               `cmd:"" help:"Find transactions by an id, a key or a number."`
-	List       listCommand               `cmd:"" help:"List a merchant's transactions of today or other UTC days."`
-	Deliveries deliveriesCommands        `cmd:"" help:"Notifications to merchants."`
-	Endpoint   endpointCommands          `cmd:"" help:"URLs at which merchants are notified."`
-	Attention  attentionCommands         `cmd:"" help:"List or close what waits for a person, over all merchants."`
-	Unknown    unknownCommands           `cmd:"" help:"Transactions whose outcome is unknown."`
-	Export     exportCommand             `cmd:"" help:"Export a merchant's transactions for reconciliation."`
-	Slot       slotCommands              `cmd:"" help:"Bookable test times at the sandbox operator."`
-	Audit      auditCommands             `cmd:"" help:"The record of all changes and exports: list, verify."`
-	Completion kongcompletion.Completion `cmd:"" help:"Activate shell completion, or print its code (-c)."`
+	} `cmd:"" group:"orders" name:"sms" help:"SMS."`
+	Export        exportCommand         `cmd:"" group:"orders" help:"Export transactions for reconciliation."`
+	Deliveries    deliveriesCommands    `cmd:"" group:"notify" help:"Notifications to merchants."`
+	Endpoint      endpointCommands      `cmd:"" group:"notify" help:"URLs at which merchants are notified."`
+	Webhook       webhookCommands       `cmd:"" group:"notify" help:"A merchant's address for notifications."`
+	Merchant      merchantCommands      `cmd:"" group:"shops" help:"Merchants: add, show, change, suspend."`
+	Host          hostCommands          `cmd:"" group:"shops" help:"Hosts that a merchant's notif_url may name."`
+	Token         tokenCommands         `cmd:"" group:"shops" help:"Long-lived access tokens of a merchant."`
+	ClientSecret  clientSecretCommands  `cmd:"" group:"shops" help:"Client secrets of a merchant."`
+	WebhookSecret webhookSecretCommands `cmd:"" group:"shops" help:"Secrets that sign a merchant's notifications."`
+	Operator      operatorCommands      `cmd:"" group:"keys" help:"Operators' credentials and routes."`
+	Keys          keysCommands          `cmd:"" group:"keys" help:"Rings of signing keys."`
+	Audit         auditCommands         `cmd:"" group:"tool" help:"The record of all changes and exports."`
+
+	Slot       slotCommands              `cmd:"" group:"tool" help:"Bookable test times at the sandbox operator."`
+	Completion kongcompletion.Completion `cmd:"" group:"tool" help:"Activate shell completion, or print its code (-c)."`
 }
 
 // exitCode is the parser's panic that ends the program, after --help for example. Run recovers it.
@@ -177,12 +178,29 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 	}
 	if err != nil {
 		t.grammar.JSON = slices.Contains(arguments, "--json") // a failed parse may not have set it
-		return exitWith(usageError("%w", err))
+		return exitWith(usageError("%w", listMissingCommand(err)))
 	}
 	t.grammar.Reason = strings.TrimSpace(t.grammar.Reason)
 	return exitWith(parsed.Run(&session{
 		Context: ctx, System: system, commandLine: &t.grammar, documents: cleanWriter{out, escapeUnprintable},
 	}))
+}
+
+// listMissingCommand lists all commands, by subject, in the error of a line that ends before its command. The parser's
+// own error names five of them, and no others of their subjects.
+func listMissingCommand(err error) error {
+	failed, isParseError := errors.AsType[*kong.ParseError](err)
+	if !isParseError || !strings.HasPrefix(err.Error(), "expected one of") {
+		return err
+	}
+	text, subject := "expected one of these commands; --local works on the local run, COMMAND --help explains it", ""
+	for _, command := range cmp.Or(failed.Context.Selected(), failed.Context.Model.Node).Children {
+		if title := command.ClosestGroup().Title; title != subject {
+			text, subject = text+"\n\n"+title, title
+		}
+		text += fmt.Sprintf("\n  %-15s %s", command.Name, command.Help)
+	}
+	return errors.New(text)
 }
 
 // selectCommand leaves only the command that the first argument names in the grammar, because the parser visits all of
@@ -225,6 +243,10 @@ func NewTool() (*Tool, error) {
 			"resolve_as": "lookup,successful,failed,cancelled,applied,not-applied",
 			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +
 				"for a payment; applied, not-applied for a charge or an SMS.",
+		},
+		kong.Groups{
+			"waits": "What waits for a person: begin with gatewayctl attention", "orders": "Transactions",
+			"notify": "Notifications", "shops": "Merchants", "keys": "Operators and keys", "tool": "Audit, tests, tool",
 		},
 		kong.TypeMapper(reflect.TypeFor[utcDay](), kong.MapperFunc(t.decodeTime)),
 		kong.TypeMapper(reflect.TypeFor[moment](), kong.MapperFunc(t.decodeTime)),
@@ -281,6 +303,7 @@ type session struct {
 	plan   string  // the detail of the first audit record: what must be known if the change is interrupted
 	// documents is the standard output for a document whose texts are masked: masking it whole would cross them.
 	documents io.Writer
+	isDryRun  bool // a change was tried and not made
 }
 
 // openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is

@@ -155,7 +155,9 @@ func (c *keysAdd) Run(s *session, current storedRing) error {
 		return fmt.Sprintf("key %d, signs from %s", newest.Number, formatTime(newest.SignsFrom)), current.put(s, next)
 	}, func() error {
 		wait := newest.SignsFrom.Sub(newest.Added)
-		fmt.Fprintf(s.Stderr, "Key %d signs in %s, when every function has read it.\n", newest.Number, wait)
+		if s.Yes {
+			fmt.Fprintf(s.Stderr, "Key %d signs in %s, when every function has read it.\n", newest.Number, wait)
+		}
 		return showList(s, views)
 	})
 }

@@ -38,8 +38,8 @@ func (c *keysRevoke) Run(s *session, current storedRing) error {
 	}
 	detail := fmt.Sprintf("key %d, compromised", c.Number)
 	if c.Ring == ringTokens {
-		fmt.Fprintf(s.Stderr, "All short-lived tokens of key %d become invalid: merchants get 401 and request "+
-			"new ones. Long-lived tokens stay valid.\n", c.Number)
+		fmt.Fprintf(s.Stderr, "With this change all short-lived tokens of key %d become invalid: merchants get 401 "+
+			"and request new ones. Long-lived tokens stay valid.\n", c.Number)
 	} else {
 		costs, err := c.callbackCosts(s, current)
 		if err != nil {
@@ -267,5 +267,5 @@ func (c *keysRevoke) explainWebhooks(s *session, merchants int) {
 		text = "A server that has only the old secret refuses every notification from now on: they are retried for " +
 			"about 76 hours. Merchants must get their new secret (webhook-secret show).\n"
 	}
-	fmt.Fprintf(s.Stderr, "%s to inform. %s", plural(merchants, "merchant"), text)
+	fmt.Fprintf(s.Stderr, "With this change: %s to inform. %s", plural(merchants, "merchant"), text)
 }

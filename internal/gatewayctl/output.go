@@ -23,6 +23,9 @@ func (s *session) show(value any, rows table) error {
 		return writeJSON(s.Stdout, value)
 	}
 	var text strings.Builder
+	if s.isDryRun {
+		text.WriteString("With --yes this would be:\n")
+	}
 	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {

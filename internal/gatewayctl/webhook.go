@@ -143,7 +143,7 @@ func (c *webhookRevoke) Run(s *session, p *merchant.Profile) error {
 		return err
 	})
 	if err == nil && len(p.WebhookSecrets) == 0 {
-		fmt.Fprintf(s.Stderr, "%s has no webhook secret: no notification is sent. "+
+		fmt.Fprintf(s.Stderr, "With this change %s has no webhook secret: no notification is sent. "+
 			"Each attempt fails as unsigned and is retried by the schedule. "+
 			"To resume: webhook-secret rotate, then deliveries replay --dead-letters.\n", p.Name)
 	}
