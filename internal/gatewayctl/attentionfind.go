@@ -70,7 +70,7 @@ func (a *attention) addEntry(e *ledger.Entry) {
 
 // lostCallback reports whether no callback and no lookup can end an entry, because the key of its address was revoked.
 func (a *attention) lostCallback(e *ledger.Entry, closedAt time.Time) bool {
-	return awaitsCallback(e) && !comesByLookup(e) && closedAt.Before(e.ReservedAt) &&
+	return awaitsCallback(e) && !e.Unknowable() && !comesByLookup(e) && closedAt.Before(e.ReservedAt) &&
 		a.callbacks != nil && callback.MayHaveLost(a.callbacks, e, a.SecretCache)
 }
 
@@ -87,8 +87,12 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 		return "the operator claimed successful at " + formatTime(e.Claim.At) + ", and no lookup confirms it"
 	case age < ledger.StaleAfter:
 		return ""
-	case e.Kind != ledger.Payment && e.OutcomeUncertain(now):
+	case e.Unknowable():
+		return ""
+	case e.Kind != ledger.Payment && e.OutcomeUncertain(now) && hasKeyAtOperator(e, row):
 		return resendAdvice(e, row, now) + ", " + e.UpstreamKey
+	case e.Kind != ledger.Payment && e.OutcomeUncertain(now):
+		return resendAdvice(e, row, now)
 	case e.Kind != ledger.Payment:
 		return ""
 	case !row.HasStatusLookup && e.OutcomeUncertain(now):

@@ -240,9 +240,9 @@ func NewTool() (*Tool, error) {
 			"sms_notify_help": "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
 			"requests_per_second_help": fmt.Sprintf("Requests per second that the merchant may send; 0 for no limit. "+
 				"A new merchant gets %d, and %d at once.", merchant.DefaultRequestsPerSecond, merchant.DefaultBurst),
-			"resolve_as": "lookup,successful,failed,cancelled,applied,not-applied",
+			"resolve_as": "lookup,successful,failed,cancelled,applied,not-applied,unknowable",
 			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +
-				"for a payment; applied, not-applied for a charge or an SMS.",
+				"for a payment; applied, not-applied for a charge or an SMS; unknowable closes an SMS as it is.",
 		},
 		kong.Groups{
 			"waits": "What waits for a person: begin with gatewayctl attention", "orders": "Transactions",

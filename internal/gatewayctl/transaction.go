@@ -313,6 +313,8 @@ func nextLookup(e *ledger.Entry, now time.Time) (at time.Time, reason string) {
 	switch {
 	case e.StatusFinal() && (e.Kind == ledger.Payment || e.State != ledger.Unknown):
 		return at, "its status is final"
+	case e.Unknowable():
+		return at, "it was closed as unknowable: only a receipt or a later decision ends it"
 	case e.Leased(now):
 		return at, "an attempt is in flight until " + formatTime(e.LeaseUntil)
 	case e.Kind != ledger.Payment && (e.State == ledger.Unknown || e.State == ledger.Reserved):
@@ -333,8 +335,13 @@ func nextLookup(e *ledger.Entry, now time.Time) (at time.Time, reason string) {
 
 // resendAdvice returns what can end an unknown outcome that has no lookup.
 func resendAdvice(e *ledger.Entry, row operator.Capabilities, now time.Time) string {
-	if end := e.SentAt.Add(row.SafeResendWindow()); now.Before(end) {
+	if end := retryEnd(e, now); !end.IsZero() {
 		return "the merchant may send the same request again until " + formatTime(end)
+	}
+	if !hasKeyAtOperator(e, row) {
+		return fmt.Sprintf("operator %s got no key of it: search its records by the time %s, the sender %s and the "+
+			"recipient, which the merchant knows (operator's reference: %s); or close it as unknowable",
+			e.Operator, formatTime(e.SentAt), e.Sender, cmp.Or(e.OperatorReference, "none"))
 	}
 	return "get the outcome from the operator by the upstream key"
 }

@@ -12,6 +12,7 @@ import (
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/oneapi"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/secret"
@@ -41,6 +42,22 @@ func (s *session) pastLifetime(e *ledger.Entry) bool {
 	return e.Kind == ledger.Payment && !e.StatusFinal() && lookedUp && s.Now().Sub(e.ReservedAt) >= s.PaymentLifetime
 }
 
+// retryEnd returns until when the same request of the merchant is sent again, and may so get the outcome from the
+// operator. It is zero if it is not sent any more.
+func retryEnd(e *ledger.Entry, now time.Time) time.Time {
+	end := e.SentAt.Add(operator.CapabilitiesOf(e).SafeResendWindow())
+	if !now.Before(end) || e.Kind == ledger.Payment && e.ResponseStatus != 0 {
+		return time.Time{}
+	}
+	return end
+}
+
+// hasKeyAtOperator reports whether the operator can find an entry by its upstream key. A platform that treats each
+// second send of an SMS as another one gets no key.
+func hasKeyAtOperator(e *ledger.Entry, row operator.Capabilities) bool {
+	return e.Kind != ledger.SMS || row.ResendWindow > 0
+}
+
 // Run lists a merchant's days or, without a merchant, the due index. Every entry that it lists is in that index.
 func (c *unknownList) Run(s *session) error {
 	if c.Merchant == "" && !(c.From.IsZero() && c.To.IsZero()) {
@@ -58,7 +75,7 @@ func (c *unknownList) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		if !e.OutcomeUncertain(s.Now()) && !s.pastLifetime(e) {
+		if e.Unknowable() || !e.OutcomeUncertain(s.Now()) && !s.pastLifetime(e) {
 			continue
 		}
 		views = append(views, unknownView{
@@ -175,13 +192,16 @@ func (c *unknownResolve) manualResolution(
 		NotifyURL: chargeNotifURL,
 	}
 	return func(e *ledger.Entry) error {
-		err := e.ResolveManually(resolution, ledger.Timestamp(s.Now()))
+		end, err := retryEnd(e, s.Now()), e.ResolveManually(resolution, ledger.Timestamp(s.Now()))
 		switch {
 		case errors.Is(err, ledger.ErrInvalidResolution):
 			return usageError("a %s cannot be resolved as %s: unknown resolve --help lists the values of --as",
 				kindLabel(e.Kind), c.As)
 		case errors.Is(err, ledger.ErrOutcomeKnown):
 			return fmt.Errorf("%w: %s", err, cmp.Or(string(e.Status), string(e.State)))
+		case err == nil && c.As == ledger.ManuallyUnknowable && !end.IsZero():
+			return fmt.Errorf("its operator can still decide it: the merchant may send the same request again until %s",
+				formatTime(end))
 		}
 		return err
 	}

@@ -2,6 +2,7 @@ package gatewayctl
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,64 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 	}
 	line := "unknown resolve sms " + unsent.ID + " --as applied" + confirmFlags
 	d.expectExit(line, ExitFailed, "outcome is known: DeliveryImpossible")
+}
+
+// addOrangeSMS stores an SMS whose outcome is unknown at a platform that gets no key of ours.
+func (d *testTool) addOrangeSMS(shop onboardingResult) *ledger.Entry {
+	e := d.mustReadEntry(d.addUnknownSMS(shop, "m1"))
+	e.Operator, e.Account, e.Sender, e.UpstreamKey = "orange", "orange-sms/main", "tel:+2250000", "ShopA.m1"
+	e.ReservedAt, e.SentAt, e.PollAt = d.now, d.now, d.now.Add(ledger.StaleAfter)
+	e.Reschedule()
+	d.ledger.Overwrite(e)
+	return e
+}
+
+// An SMS whose platform got no key of ours names what its operator can search for. A person may close it: it stays
+// unknown, and nothing lists it.
+func TestUnknowable(t *testing.T) {
+	d, shop := newQuietTool(t)
+	e, kept := d.addOrangeSMS(shop), d.mustReadEntry(d.addUnknownSMS(shop, "m2"))
+	kept.SentAt = d.now
+	d.ledger.Overwrite(kept)
+	charge := d.addUnknownCharge(shop, "c1")
+	d.now = d.now.Add(ledger.StaleAfter)
+	advice := "operator orange got no key of it: search its records by the time 2026-03-01T12:00:00Z, the sender " +
+		"tel:+2250000 and the recipient, which the merchant knows (operator's reference: none); or close it as unknowable"
+	lines := d.mustAttend("attention --no-lookup", ExitWaiting)
+	at := slices.IndexFunc(lines, func(line attentionLine) bool { return line.Subject == e.Key.String() })
+	checkEqual(t, "attention", lines[at].Detail, advice)
+	d.expectOutput("sms show "+e.ID, "no lookup", advice)
+	e.OperatorReference = "ref-7"
+	d.ledger.Overwrite(e)
+	d.expectOutput("sms show "+e.ID, "(operator's reference: ref-7)")
+	d.expectExit("unknown resolve charge "+charge.ID+" --as unknowable", ExitUsage, "cannot be resolved as unknowable")
+	d.expectBoth("unknown resolve sms "+kept.ID+" --as unknowable", ExitFailed,
+		"the merchant may send the same request again until 2026-03-02T11:50:00Z")
+
+	line := "unknown resolve sms " + e.ID + " --as unknowable"
+	d.expectExit(line+" --yes", ExitUsage, "--reason")
+	d.mustRun(line, nil)
+	checkEqual(t, "closed by a dry run", d.mustReadEntry(e.Key).Unknowable(), false)
+	d.apply(line)
+	closed := d.mustReadEntry(e.Key)
+	checkEqual(t, "SMS", resolutionOf(closed),
+		resolution{ledger.Unknown, "", 0, 0, "unknowable", "local:ama@host", "test"})
+	checkEqual(t, "due", closed.DueAt, time.Time{})
+	checkEqual(t, "audit", d.audit.outcomes[len(d.audit.outcomes)-1], OutcomeDone)
+	listed := func(key ledger.Key) (listed bool) {
+		for _, view := range query[[]unknownView](d, "unknown list ShopA --from 2026-03-01 --to 2026-03-01") {
+			listed = listed || view.ID == key.ID
+		}
+		for _, line := range d.mustAttend("attention --no-lookup", ExitWaiting) {
+			listed = listed || line.Subject == key.String()
+		}
+		return listed
+	}
+	checkEqual(t, "listed after it was closed", listed(e.Key), false)
+	checkEqual(t, "another SMS is listed", listed(kept.Key), true)
+	d.expectOutput("sms show "+e.ID, "closed as unknowable", "resolved manually", "unknowable, by local:ama@host: test")
+	d.apply("unknown resolve sms " + e.ID + " --as applied")
+	checkEqual(t, "a later statement of the operator", d.mustReadEntry(e.Key).State, ledger.Done)
 }
 
 // decision "charge-notif": off without the flag. With it a resolved charge is notified, and its notification is shown

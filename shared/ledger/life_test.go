@@ -99,7 +99,8 @@ func (l *life) report(t *rapid.T) {
 }
 
 func (l *life) resolveManually(t *rapid.T) {
-	outcome := rapid.SampledFrom([]string{"applied", "not-applied", "successful", "failed"}).Draw(t, "manual outcome")
+	outcomes := []string{"applied", "not-applied", "successful", "failed", "unknowable"}
+	outcome := rapid.SampledFrom(outcomes).Draw(t, "manual outcome")
 	l.change(func(e *ledger.Entry) {
 		before := e.Clone()
 		known := before.Leased(l.now()) || before.StatusFinal() || before.State == ledger.Refused
@@ -198,7 +199,8 @@ func violation(e *ledger.Entry) string {
 		return "a reservation is not due"
 	case e.Kind == ledger.Payment && !e.StatusFinal() && e.State != ledger.Released && e.DueAt.IsZero():
 		return "a pending payment is not due"
-	case e.State == ledger.Unknown && !e.StatusFinal() && !notified[e.Status] && e.DueAt.IsZero():
+	case e.State == ledger.Unknown && !e.StatusFinal() && !notified[e.Status] && e.DueAt.IsZero() &&
+		!e.Unknowable():
 		return "an unknown entry is not due"
 	case e.StatusFinal() && e.Kind == ledger.Payment && e.State != ledger.Refused && !notified[e.Status]:
 		return "a final status without a notification"

@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// The manual outcomes of a charge or an SMS. A payment's is a final status: successful, failed or cancelled.
+// The manual outcomes of a charge or an SMS. A payment's is a final status: successful, failed or cancelled. Unknowable
+// closes an SMS without an outcome: no source can report one any more.
 const (
 	ManuallyApplied    = "applied"
 	ManuallyNotApplied = "not-applied"
+	ManuallyUnknowable = "unknowable"
 )
 
 // ManualResolution is the manual resolution of an unknown outcome, kept with the entry (decision "unknown-by-hand").
@@ -57,6 +59,11 @@ func (e *Entry) OutcomeUncertain(now time.Time) bool {
 	return !e.StatusFinal() && (e.State == Unknown || e.LeaseLapsed(now) || e.Claim.Status != "")
 }
 
+// Unknowable is true for an unknown SMS that a person has closed: nothing lists it. A later attempt opens it again.
+func (e *Entry) Unknowable() bool {
+	return e.State == Unknown && e.PollAt.IsZero() && e.Manual.Outcome == ManuallyUnknowable
+}
+
 // ResolveManually ends an unknown outcome by an engineer's decision (decision "unknown-by-hand"). It never changes a
 // known outcome, one with an attempt in flight, or that of a later attempt than the person decided about.
 //
@@ -65,6 +72,8 @@ func (e *Entry) OutcomeUncertain(now time.Time) bool {
 //     merchant is notified if NotifyURL is set.
 //   - An applied SMS was sent, and is MessageWaiting. One that was not applied is DeliveryImpossible. The merchant is
 //     notified.
+//   - An unknowable SMS stays Unknown, for its retries too. It is not due any more. A receipt or a later decision ends
+//     it.
 //
 // After an error nothing may be stored.
 func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
@@ -88,15 +97,20 @@ func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
 
 // resolveCallManually is ResolveManually for a charge or an SMS.
 func (e *Entry) resolveCallManually(m ManualOutcome, now time.Time) error {
-	applied := m.Outcome == ManuallyApplied
-	if !applied && m.Outcome != ManuallyNotApplied {
+	applied, unknowable := m.Outcome == ManuallyApplied, m.Outcome == ManuallyUnknowable && e.Kind == SMS
+	if !applied && !unknowable && m.Outcome != ManuallyNotApplied {
 		return ErrInvalidResolution
 	}
-	if !e.OutcomeUncertain(now) {
+	if !e.OutcomeUncertain(now) || unknowable && e.reportedByOperator() {
 		return ErrOutcomeKnown
 	}
 	outcome := CallOutcome{State: Done}
 	switch {
+	case unknowable:
+		e.MarkLapsed(now, now)
+		e.PollAt, e.PollAttempts = time.Time{}, 0
+		e.Reschedule()
+		return nil
 	case e.Kind == Charge && applied:
 	case e.Kind == Charge && m.ResponseStatus != 0:
 		outcome = CallOutcome{State: Refused, ResponseStatus: m.ResponseStatus, ResponseBody: m.ResponseBody}

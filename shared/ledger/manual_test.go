@@ -57,6 +57,9 @@ func TestResolveManually(t *testing.T) {
 			late, nil, "released pending conflict:successful/unconfirmed"},
 		{"a success of a released payment", payment, both(outcome(released), claimed(ledger.Successful)), "successful",
 			late, nil, "done successful notify:successful user-sms:due due:25h1m0s"},
+		{"a message whose outcome no source knows stays unknown, and is not due", sms, uncertain, "unknowable", soon, nil,
+			"unknown ever-unknown"},
+		{"a lapsed one too", sms, lapsed, "unknowable", soon, nil, "unknown ever-unknown"},
 		{"an sms of an earlier version, unknown with a receipt", sms, func(e *ledger.Entry) {
 			receipt(ledger.DeliveredToTerminal)(e)
 			e.State = ledger.Unknown
@@ -83,6 +86,13 @@ func TestResolveManually(t *testing.T) {
 		{"a payment that was released", payment, outcome(released), "failed", late, ledger.ErrOutcomeKnown, ""},
 		{"no outcome", sms, uncertain, "", soon, ledger.ErrInvalidResolution, ""},
 		{"another kind's outcome", charge, uncertain, "successful", soon, ledger.ErrInvalidResolution, ""},
+		{"the outcome of a charge can be known", charge, uncertain, "unknowable", soon, ledger.ErrInvalidResolution, ""},
+		{"the outcome of a payment can be known", payment, uncertain, "unknowable", soon, ledger.ErrInvalidResolution,
+			""},
+		{"a receipt proves that the message was sent", sms, func(e *ledger.Entry) {
+			receipt(ledger.DeliveredToNetwork)(e)
+			e.State = ledger.Unknown
+		}, "unknowable", soon, ledger.ErrOutcomeKnown, ""},
 		{"expired is not a manual outcome", payment, uncertain, "expired", late, ledger.ErrInvalidResolution, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,6 +121,37 @@ func TestResolveManually(t *testing.T) {
 		m.ResponseStatus = 0
 		if err := e.ResolveManually(m, start); !errors.Is(err, ledger.ErrInvalidResolution) {
 			t.Error(err)
+		}
+	})
+	t.Run("a message that was closed as unknowable", func(t *testing.T) {
+		closed := reserved(ledger.SMS)
+		uncertain(closed)
+		if closed.Unknowable() {
+			t.Error("it is closed before a person closes it")
+		}
+		if err := closed.ResolveManually(manuallyResolved("unknowable"), start); err != nil || !closed.Unknowable() {
+			t.Fatalf("%v, %s", err, summary(closed))
+		}
+		if closed.LookupDue(start.Add(1000 * time.Hour)) {
+			t.Error("it is listed again")
+		}
+		for window, want := range map[time.Duration]ledger.Verdict{
+			0: ledger.StillUnknown, 48 * time.Hour: ledger.TakenOver,
+		} {
+			if got := ledger.Decide(closed, reserved(ledger.SMS), start.Add(time.Hour), window); got != want {
+				t.Errorf("a retry gets %s, want %s as before", got, want)
+			}
+		}
+		received, told := closed.Clone(), closed.Clone()
+		if received.ApplyReceipt(ledger.DeliveredToTerminal, start) != ledger.Applied || received.State != ledger.Done {
+			t.Errorf("a receipt does not end it: %s", summary(received))
+		}
+		if err := told.ResolveManually(manuallyResolved("applied"), start); err != nil || told.State != ledger.Done {
+			t.Errorf("a later statement of the operator does not end it: %v", err)
+		}
+		again := closed.TakeOver(reserved(ledger.SMS), "next", start)
+		if again.ApplyOutcome("next", unknown, start); again.Unknowable() || again.PollAt.IsZero() {
+			t.Errorf("a later unknown attempt is not listed: %s", summary(again))
 		}
 	})
 	t.Run("a success after a manual refusal is kept as a conflict", func(t *testing.T) {
