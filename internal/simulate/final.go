@@ -191,7 +191,7 @@ func lastReplay(e *ledger.Entry) time.Time {
 
 // checkFinal checks that an entry is final, or was listed for a person lately.
 func (c *checker) checkFinal(key string, e *ledger.Entry) {
-	isOpen := e.State == ledger.Reserved || e.State == ledger.Unknown
+	isOpen := e.State == ledger.Reserved || e.State == ledger.Unknown && !e.Unknowable()
 	if e.Kind == ledger.Payment {
 		isOpen = !e.StatusFinal() && e.State != ledger.Released && e.State != ledger.Refused ||
 			e.Claim.Status == ledger.Successful
