@@ -121,23 +121,13 @@ func (p *pass) claimLookup(ctx context.Context, entry *ledger.Entry) (stored *le
 func (p *pass) applyLookup(
 	ctx context.Context, entry *ledger.Entry, lookup reconcile.LookupResult, line *telemetry.LogLine,
 ) (*ledger.Entry, error) {
-	contradictions, row := 0, operator.CapabilitiesOf(entry)
+	contradictions := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.applyChange(ctx, entry, change) }
 	updated, refundErr, err := p.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
-		now, before := ledger.Timestamp(p.Now()), *e
-		var effect ledger.Effect
-		switch {
-		case lookup.StatusFinal:
-			effect = e.ApplyFinalStatus(p.Reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
-		case lookup.NotFound && isNeverSent(row, e, now),
-			isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
-			effect = e.EndNeverSent(now)
-		}
-		if effect == ledger.Unchanged && lookup.Responded && !lookup.StatusFinal && row.ExpiresPending {
-			effect = e.Expire(p.PaymentLifetime, now)
-		}
+		before := *e
+		changed := ApplyLookup(p.Reconciler, e, lookup, p.PaymentLifetime, ledger.Timestamp(p.Now()))
 		contradictions = e.ContradictionsSince(before)
-		return effect != ledger.Unchanged || lookup.Responded && e.EndReleasedLookups()
+		return changed
 	})
 	if err == nil {
 		line.Add(telemetry.StatusConflicts, contradictions)
@@ -147,6 +137,27 @@ func (p *pass) applyLookup(
 		line.SetCause(refundErr)
 	}
 	return updated, err
+}
+
+// ApplyLookup applies the response to a lookup of a payment, and returns whether the payment changed. Without a
+// response the caller has proved that the platform offers no lookup of it. gatewayctl calls it too, so that the rules
+// of a platform's row (decisions "never-sent", "inert-payments", "prepare" and "pay-poll") have one home.
+func ApplyLookup(
+	reconciler *reconcile.Reconciler, e *ledger.Entry, lookup reconcile.LookupResult, lifetime time.Duration,
+	now time.Time,
+) bool {
+	row, effect := operator.CapabilitiesOf(e), ledger.Unchanged
+	switch {
+	case lookup.StatusFinal:
+		effect = e.ApplyFinalStatus(reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
+	case lookup.NotFound && isNeverSent(row, e, now),
+		isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
+		effect = e.EndNeverSent(now)
+	}
+	if effect == ledger.Unchanged && lookup.Responded && !lookup.StatusFinal && row.ExpiresPending {
+		effect = e.Expire(lifetime, now)
+	}
+	return effect != ledger.Unchanged || lookup.Responded && e.EndReleasedLookups()
 }
 
 // lastSend is the latest time at which the last attempt of a payment can have been sent.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/functions/sweep"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
@@ -139,8 +140,13 @@ func (c *unknownResolve) Run(s *session) error {
 		if limitRefundErr != nil {
 			fmt.Fprintln(s.Stderr, "The amount still counts against the merchant's daily limit:", limitRefundErr)
 		}
-		return strings.TrimSpace(string(resolved.State) + " " + string(resolved.Status)), nil
+		return outcomeText(resolved), nil
 	}, func() error { return showHistory(s, resolved) })
+}
+
+// outcomeText is an entry's State and Status.
+func outcomeText(e *ledger.Entry) string {
+	return strings.TrimSpace(string(e.State) + " " + string(e.Status))
 }
 
 // resolution returns the change that resolves the entry. It is applied to the stored entry, which may have changed
@@ -207,32 +213,62 @@ func (c *unknownResolve) manualResolution(
 	}
 }
 
-// lookUpResolution looks up the payment at its operator, and returns the change that applies its final status.
+// lookUpResolution looks up the payment at its operator, and returns the change that the sweep would make by the
+// response: its final status, or what its platform's row says about another response.
 func lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconciler) (entryChange, error) {
 	if e.StatusFinal() {
 		return nil, fmt.Errorf("%w: %s", ledger.ErrOutcomeKnown, e.Status)
 	}
 	response := reconciler.LookUp(s, e)
+	if response.Supported && !response.Responded {
+		return nil, fmt.Errorf("operator %s did not respond, run the command again: %w", e.Operator, response.Cause)
+	}
+	apply := func(e *ledger.Entry, now time.Time) bool {
+		return sweep.ApplyLookup(reconciler, e, response, s.PaymentLifetime, ledger.Timestamp(now))
+	}
+	change := changeIf(func(e *ledger.Entry) bool {
+		return apply(e.Clone(), s.Now().Add(-ledger.ClockMargin)) && apply(e, s.Now())
+	})
+	decided := e.Clone()
+	switch undecided := change(decided) != nil; {
+	case len(decided.Conflicts) > len(e.Conflicts):
+		fmt.Fprintln(s.Stderr, "A status that contradicts the payment is recorded as a conflict.")
+	case undecided && !response.StatusFinal:
+		return nil, undecidedError(e, response)
+	case !response.StatusFinal:
+		fmt.Fprintf(s.Stderr, "No final status was reported. By decision %q the payment is %s, as the sweep would end it.\n",
+			endingRule(decided, response), outcomeText(decided))
+	}
+	return change, nil
+}
+
+// endingRule is the decision by which a payment ends after a lookup without a final status.
+func endingRule(decided *ledger.Entry, response reconcile.LookupResult) string {
+	switch {
+	case response.NotFound && decided.Status != ledger.Expired:
+		return "never-sent"
+	case response.Responded:
+		return "pay-poll"
+	case operator.CapabilitiesOf(decided).Prepares:
+		return "prepare"
+	}
+	return "inert-payments"
+}
+
+// undecidedError says what follows from a lookup that does not end the payment.
+func undecidedError(e *ledger.Entry, response reconcile.LookupResult) error {
+	row := operator.CapabilitiesOf(e)
+	isEndable := e.Clone().EndNeverSent(e.ReservedAt) != ledger.Unchanged
 	switch {
 	case !response.Supported:
-		return nil, fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Operator, e.ID)
-	case !response.Responded:
-		return nil, fmt.Errorf("operator %s did not respond, run the command again: %w", e.Operator, response.Cause)
+		return fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Operator, e.ID)
+	case response.NotFound && isEndable && row.NotFound == operator.NotFoundNeverSent:
+		return fmt.Errorf("operator %s has no order %s. If this is still so %s after the last send, it was never sent: "+
+			"the gateway then ends it by itself, or run the command again", e.Operator, e.ID, row.NotFoundAfter)
 	case response.NotFound:
-		return nil, fmt.Errorf("operator %s has no order %s: confirm it with the operator, then use --as failed",
+		return fmt.Errorf("operator %s has no order %s: confirm it with the operator, then use --as failed",
 			e.Operator, e.ID)
-	case !response.StatusFinal:
-		return nil, fmt.Errorf("operator %s reports %s for %s, which is not final: run the command again later",
-			e.Operator, response.Report.Status, e.ID)
 	}
-	return func(e *ledger.Entry) error {
-		report := reconciler.NewStatusReport(e, response.Report, reconcile.SourceStatus)
-		switch e.ApplyFinalStatus(report, ledger.Timestamp(s.Now())) {
-		case ledger.Unchanged:
-			return ledger.ErrUnchanged
-		case ledger.Conflicting:
-			fmt.Fprintln(s.Stderr, "The operator's status contradicts the final status. It is recorded as a conflict.")
-		}
-		return nil
-	}, nil
+	return fmt.Errorf("operator %s reports %s for %s, which is not final: run the command again later",
+		e.Operator, response.Report.Status, e.ID)
 }

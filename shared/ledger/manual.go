@@ -46,9 +46,9 @@ var (
 	ErrInvalidResolution = errors.New("this resolution does not apply to it")
 )
 
-// manualMargin is how long after its lease's end an attempt still counts as in flight for a manual resolution: the
-// clock of the engineer's machine decides.
-const manualMargin = 2 * time.Minute
+// ClockMargin is how much later something must have ended for a command than for a function, such as the lease of an
+// attempt: the clock of the engineer's machine decides.
+const ClockMargin = 2 * time.Minute
 
 // OutcomeUncertain is true if the outcome is unknown, the lease has lapsed, or no lookup has confirmed a claim. An
 // earlier version left an SMS unknown that has a final status.
@@ -78,7 +78,7 @@ func (e *Entry) Unknowable() bool {
 // After an error nothing may be stored.
 func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
 	switch {
-	case e.Leased(now.Add(-manualMargin)):
+	case e.Leased(now.Add(-ClockMargin)):
 		return ErrAttemptInFlight
 	case e.Owner != m.Owner:
 		return ErrLaterAttempt

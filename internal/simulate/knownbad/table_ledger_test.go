@@ -128,10 +128,10 @@ var ledgerVariants = []variant{
 		invariants: []int{1, 6},
 		world:      kindOfOrder(1).with(faultsOf(outside.Lookups, outside.NotFoundYet)),
 		edits: []edit{{
-			lookupFile, "case lookup.StatusFinal:\n\t\t\teffect = e.ApplyFinalStatus(",
+			lookupFile, "case lookup.StatusFinal:\n\t\teffect = e.ApplyFinalStatus(",
 			"case lookup.NotFound:\n\t\t\teffect = e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, " +
 				"Source: \"getStatus\"}, now)\n" +
-				"\t\tcase lookup.StatusFinal:\n\t\t\teffect = e.ApplyFinalStatus(",
+				"\tcase lookup.StatusFinal:\n\t\teffect = e.ApplyFinalStatus(",
 		}},
 	},
 	{
