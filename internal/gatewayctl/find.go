@@ -204,6 +204,7 @@ func matchingField(e *ledger.Entry, value string) string {
 		{"order_id or id", e.ID}, {"clientCorrelator", e.Correlator}, {"referenceCode", e.ReferenceCode},
 		{"upstream key", e.UpstreamKey}, {"Transaction-id", e.TransactionID},
 		{"operator's reference", e.OperatorReference}, {"operator's reference", e.Claim.OperatorReference},
+		{"operator's reference", e.ManualReference},
 		{"reference", e.MerchantReference}, {"callbackData", e.CallbackData},
 	}
 	for _, n := range slices.Concat(e.Delivered, e.Outbox) {

@@ -139,7 +139,8 @@ func entryViewOf(e *ledger.Entry) entryView {
 		FinalAt: e.FinalAt, FailureReason: string(e.WhyNotPaid(e.Status)),
 		Currency: e.Currency, Country: e.Country, Operator: e.Operator, Account: e.Account,
 		Channel: e.Channel, Correlator: e.Correlator, ReferenceCode: e.ReferenceCode, UpstreamKey: e.UpstreamKey,
-		OperatorReference: e.OperatorReference, PaymentID: e.TransactionID, MSISDN: msisdn.Mask(e.PayerMSISDN()),
+		OperatorReference: cmp.Or(e.OperatorReference, e.ManualReference),
+		PaymentID:         e.TransactionID, MSISDN: msisdn.Mask(e.PayerMSISDN()),
 		NotifyURL: maskQueries(e.NotifyURL), ResponseStatus: e.ResponseStatus, EverUnknown: e.EverUnknown,
 		UserSMS:   e.UserSMS,
 		Conflicts: len(e.Conflicts),
@@ -210,8 +211,8 @@ func entryHistoryOf(e *ledger.Entry, now time.Time) entryHistory {
 	}
 	addEvent(e.FinalAt, "final", string(e.Status))
 	if e.Manual.Outcome != "" {
-		addEvent(e.Manual.At, "resolved manually",
-			fmt.Sprintf("%s, by %s: %s", e.Manual.Outcome, e.Manual.Who, e.Manual.Reason))
+		addEvent(e.Manual.At, "resolved manually", fmt.Sprintf("%s, by %s: %s; operator's reference: %s",
+			e.Manual.Outcome, e.Manual.Who, e.Manual.Reason, cmp.Or(e.ManualReference, "none")))
 	}
 	h.Events = append(h.Events, notificationEvents(e)...)
 	h.Events = append(h.Events,
@@ -339,8 +340,8 @@ func resendAdvice(e *ledger.Entry, row operator.Capabilities, now time.Time) str
 		return "the merchant may send the same request again until " + formatTime(end)
 	}
 	if !hasKeyAtOperator(e, row) {
-		return fmt.Sprintf("operator %s got no key of it: search its records by the time %s, the sender %s and the "+
-			"recipient, which the merchant knows (operator's reference: %s); or close it as unknowable",
+		return fmt.Sprintf("operator %s got no key of it. Search its records by the time %s, the sender %s and the "+
+			"recipient, which the merchant knows (operator's reference: %s). Otherwise close it as unknowable",
 			e.Operator, formatTime(e.SentAt), e.Sender, cmp.Or(e.OperatorReference, "none"))
 	}
 	return "get the outcome from the operator by the upstream key"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -110,13 +111,22 @@ type unknownResolve struct {
 	ID      string        `arg:"" help:"The order_id, or the id of the charge or SMS."`
 	As      string        `enum:"${resolve_as}" default:"lookup" help:"${resolve_as_help}"`
 	Timeout time.Duration `default:"10s" help:"The longest wait for the operator's response."`
+
+	OperatorReference string `placeholder:"ID" help:"With another --as: the operator's id in its statement."`
 }
 
 // resolveByLookup is the only value of --as without a manual resolution.
 const resolveByLookup = "lookup"
 
+// referencePattern matches an operator's reference.
+var referencePattern = regexp.MustCompile(`^[!-~]{1,100}$`)
+
 // Run resolves the entry by the operator's status or manually (decision "unknown-by-hand").
 func (c *unknownResolve) Run(s *session) error {
+	if c.OperatorReference != "" && (c.As == resolveByLookup || !referencePattern.MatchString(c.OperatorReference)) {
+		return usageError("--operator-reference is the id in the operator's statement, of at most 100 characters " +
+			"without spaces: give it with --as")
+	}
 	key := ledger.Key{Kind: ledger.Kind(c.Kind), ID: c.ID}
 	e, err := s.findEntry(c.ID, key.Kind)
 	if err != nil {
@@ -180,6 +190,11 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		return nil, err
 	}
 	change := c.manualResolution(s, who, e.Owner, userSMS, chargeNotifURL)
+	if end := retryEnd(e, s.Now()); !end.IsZero() && e.OutcomeUncertain(s.Now()) {
+		fmt.Fprintf(s.Stderr, "Warning: until %s the merchant may send the same request again, and its operator "+
+			"decides it. A manual resolution is final: wait, unless the operator's statement is certain.\n",
+			formatTime(end))
+	}
 	return change, change(e.Clone())
 }
 
@@ -193,7 +208,8 @@ func (c *unknownResolve) manualResolution(
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
 	})
 	resolution := ledger.ManualOutcome{
-		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: who, Reason: s.Reason}, Owner: owner,
+		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: who, Reason: s.Reason},
+		Reference:        c.OperatorReference, Owner: owner,
 		ResponseStatus: refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
 		NotifyURL: chargeNotifURL,
 	}
@@ -213,8 +229,8 @@ func (c *unknownResolve) manualResolution(
 	}
 }
 
-// lookUpResolution looks up the payment at its operator, and returns the change that the sweep would make by the
-// response: its final status, or what its platform's row says about another response.
+// lookUpResolution looks up the payment at its operator, and returns the change that the sweep would make. That is a
+// final status, or the rule of its platform's row about another response.
 func lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconciler) (entryChange, error) {
 	if e.StatusFinal() {
 		return nil, fmt.Errorf("%w: %s", ledger.ErrOutcomeKnown, e.Status)
@@ -230,45 +246,27 @@ func lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconci
 		return apply(e.Clone(), s.Now().Add(-ledger.ClockMargin)) && apply(e, s.Now())
 	})
 	decided := e.Clone()
-	switch undecided := change(decided) != nil; {
+	err := change(decided)
+	switch row := operator.CapabilitiesOf(e); {
 	case len(decided.Conflicts) > len(e.Conflicts):
 		fmt.Fprintln(s.Stderr, "A status that contradicts the payment is recorded as a conflict.")
-	case undecided && !response.StatusFinal:
-		return nil, undecidedError(e, response)
-	case !response.StatusFinal:
-		fmt.Fprintf(s.Stderr, "No final status was reported. By decision %q the payment is %s, as the sweep would end it.\n",
-			endingRule(decided, response), outcomeText(decided))
+	case response.StatusFinal:
+	case err == nil:
+		fmt.Fprintf(s.Stderr, "No final status was reported. By the row of platform %s the payment is %s, as the "+
+			"sweep would end it (decisions \"never-sent\", \"prepare\" and \"pay-poll\").\n",
+			row.Platform, outcomeText(decided))
+	case !response.Supported:
+		return nil, fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Operator, e.ID)
+	case response.NotFound && row.NotFound == operator.NotFoundNeverSent &&
+		e.Clone().EndNeverSent(e.ReservedAt) != ledger.Unchanged:
+		return nil, fmt.Errorf("operator %s has no order %s. If this is still so %s after the last send, it was never "+
+			"sent: the gateway then ends it by itself, or run the command again", e.Operator, e.ID, row.NotFoundAfter)
+	case response.NotFound:
+		return nil, fmt.Errorf("operator %s has no order %s: confirm it with the operator, then use --as failed",
+			e.Operator, e.ID)
+	default:
+		return nil, fmt.Errorf("operator %s reports %s for %s, which is not final: run the command again later",
+			e.Operator, response.Report.Status, e.ID)
 	}
 	return change, nil
-}
-
-// endingRule is the decision by which a payment ends after a lookup without a final status.
-func endingRule(decided *ledger.Entry, response reconcile.LookupResult) string {
-	switch {
-	case response.NotFound && decided.Status != ledger.Expired:
-		return "never-sent"
-	case response.Responded:
-		return "pay-poll"
-	case operator.CapabilitiesOf(decided).Prepares:
-		return "prepare"
-	}
-	return "inert-payments"
-}
-
-// undecidedError says what follows from a lookup that does not end the payment.
-func undecidedError(e *ledger.Entry, response reconcile.LookupResult) error {
-	row := operator.CapabilitiesOf(e)
-	isEndable := e.Clone().EndNeverSent(e.ReservedAt) != ledger.Unchanged
-	switch {
-	case !response.Supported:
-		return fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Operator, e.ID)
-	case response.NotFound && isEndable && row.NotFound == operator.NotFoundNeverSent:
-		return fmt.Errorf("operator %s has no order %s. If this is still so %s after the last send, it was never sent: "+
-			"the gateway then ends it by itself, or run the command again", e.Operator, e.ID, row.NotFoundAfter)
-	case response.NotFound:
-		return fmt.Errorf("operator %s has no order %s: confirm it with the operator, then use --as failed",
-			e.Operator, e.ID)
-	}
-	return fmt.Errorf("operator %s reports %s for %s, which is not final: run the command again later",
-		e.Operator, response.Report.Status, e.ID)
 }

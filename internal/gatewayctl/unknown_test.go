@@ -2,9 +2,6 @@ package gatewayctl
 
 import (
 	"context"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -150,8 +147,9 @@ func TestUnknowable(t *testing.T) {
 	d.ledger.Overwrite(kept)
 	charge := d.addUnknownCharge(shop, "c1")
 	d.now = d.now.Add(ledger.StaleAfter)
-	advice := "operator orange got no key of it: search its records by the time 2026-03-01T12:00:00Z, the sender " +
-		"tel:+2250000 and the recipient, which the merchant knows (operator's reference: none); or close it as unknowable"
+	advice := "operator orange got no key of it. Search its records by the time 2026-03-01T12:00:00Z, the sender " +
+		"tel:+2250000 and the recipient, which the merchant knows (operator's reference: none). " +
+		"Otherwise close it as unknowable"
 	lines := d.mustAttend("attention --no-lookup", ExitWaiting)
 	at := slices.IndexFunc(lines, func(line attentionLine) bool { return line.Subject == e.Key.String() })
 	checkEqual(t, "attention", lines[at].Detail, advice)
@@ -293,69 +291,35 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 		resolution{State: ledger.Unknown})
 }
 
-// newMoMoServer is a platform of MTN that knows no payment.
-func newMoMoServer(t *testing.T) (address string) {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := `{"access_token":"t","expires_in":3600}`
-		if r.Method == http.MethodGet {
-			w.WriteHeader(http.StatusNotFound)
-			body = `{"code":"RESOURCE_NOT_FOUND"}`
-		}
-		_, _ = io.WriteString(w, body)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
+// The operator's reference of a manual resolution is stored, shown, found and exported. No merchant gets it. A warning
+// names the end of the time in which the merchant's own retry may decide it.
+func TestResolveWithOperatorReference(t *testing.T) {
+	d, shop := newShopTool(t)
+	charge := d.addUnknownCharge(shop, "c1")
+	e := d.mustReadEntry(charge)
+	e.SentAt = d.now
+	d.ledger.Overwrite(e)
+	line := "unknown resolve charge " + charge.ID + " --operator-reference OM-77"
+	d.expectBoth(line, ExitUsage, "give it with --as")
+	d.expectBoth("unknown resolve charge "+charge.ID+" --as applied --operator-reference "+strings.Repeat("7", 101),
+		ExitUsage, "at most 100 characters")
+	const warning = "Warning: until 2026-03-02T11:50:00Z the merchant may send the same request again"
+	d.expectExit(line+" --as applied", ExitDone, warning)
+	d.expectExit(line+" --as applied"+confirmFlags, ExitDone, warning)
+	e = d.mustReadEntry(charge)
+	checkEqual(t, "stored", e.ManualReference, "OM-77")
+	checkEqual(t, "what the merchant gets", e.OperatorReference, "")
+	d.expectOutput("charge show "+charge.ID, "operator's reference", "OM-77", "test; operator's reference: OM-77")
+	d.expectOutput("find OM-77", charge.ID)
+	d.expectOutput("export ShopA --from 2026-03-01 --to 2026-03-01", charge.ID, "OM-77")
 
-// A lookup ends a payment by the rules of its platform's row, as the sweep does (decisions "never-sent" and "prepare").
-// The clock of the engineer's machine may be 2 minutes ahead.
-func TestResolveByTheRowOfThePlatform(t *testing.T) {
-	const neverSent = time.Minute + 15*time.Minute + ledger.ClockMargin
-	const tooEarly = "If this is still so 15m0s after the last send, it was never sent"
-	released := resolution{State: ledger.Released, Status: ledger.Pending}
-	failed := resolution{State: ledger.Done, Status: ledger.Failed, ResponseStatus: 201, Notifications: 1}
-	for _, c := range []struct {
-		name, account string
-		response      int
-		change        func(*ledger.Entry)
-		age           time.Duration
-		text          string
-		want          resolution // the zero value for a refusal
-	}{
-		{"the merchant got 504", "mtn-momo/a1", 0, nil, neverSent, `"never-sent" the payment is released`, released},
-		{"the merchant got 201", "mtn-momo/a1", 201, nil, neverSent, `"never-sent" the payment is done failed`, failed},
-		{"too early by the clock's margin", "mtn-momo/a1", 0, nil, neverSent - time.Second, tooEarly, resolution{}},
-		{"the key is another's", "mtn-momo/a1", 0, func(e *ledger.Entry) { e.KeyTaken = true }, time.Hour,
-			"confirm it with the operator", resolution{}},
-		{"a page that was stored", "orange-webpay/a1", 0, nil, time.Hour, "no status lookup", resolution{}},
-		{"never prepared", "orange-cm/a1", 0, nil, time.Minute, `"prepare" the payment is released`, released},
-		{"past its lifetime", "mtn-momo/a1", 201, func(e *ledger.Entry) { e.State = ledger.Done }, 30 * time.Hour,
-			"confirm it with the operator", resolution{}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d, shop := newShopTool(t)
-			e := d.mustReadEntry(d.addUnknownPayment(shop))
-			e.Operator, e.Country, e.Account, e.ResponseStatus, e.EverUnknown = "mtn", "CM", c.account, c.response, true
-			e.CountsDailyAmount = true
-			if c.change != nil {
-				c.change(e)
-			}
-			d.ledger.Overwrite(e)
-			platform, _, _ := strings.Cut(c.account, "/")
-			d.input = credentialsOf(t, platform, "a1", newAccount(t, platform, newMoMoServer(t), "t"))
-			d.apply("operator set -")
-			d.now = e.ReservedAt.Add(c.age)
-			if c.want == (resolution{}) {
-				d.expectBoth("unknown resolve pay ShopA_1", ExitFailed, c.text)
-				checkEqual(t, "version", d.mustReadEntry(e.Key).Version, e.Version)
-				return
-			}
-			d.expectExit("unknown resolve pay ShopA_1", ExitDone, c.text)
-			checkEqual(t, "after a dry run", d.mustReadEntry(e.Key).State, ledger.Unknown)
-			d.expectExit("unknown resolve pay ShopA_1"+confirmFlags, ExitDone, c.text)
-			checkEqual(t, "payment", resolutionOf(d.mustReadEntry(e.Key)), c.want)
-		})
+	late := d.addUnknownCharge(shop, "c2")
+	e = d.mustReadEntry(late)
+	e.SentAt = d.now.Add(-24 * time.Hour)
+	d.ledger.Overwrite(e)
+	_, _, stderr := d.run("unknown resolve charge " + late.ID + " --as applied")
+	if strings.Contains(stderr, "Warning") {
+		t.Errorf("a warning after the end of the time: %s", stderr)
 	}
 }
 

@@ -225,8 +225,10 @@ type Entry struct {
 	// BindAt is when the sweep binds a sent SMS to its operator's id again (MessageIndex), because the send could not.
 	// Zero if it is bound, or needs no binding. Until then its receipts wait in the index.
 	BindAt time.Time
-	// Manual is the manual resolution of an unknown outcome, if there was one.
-	Manual ManualResolution
+	// Manual is the manual resolution of an unknown outcome, if there was one. ManualReference is the operator's id in
+	// its statement, "" for none; no merchant gets it. It is a field of its own, as Replays is.
+	Manual          ManualResolution
+	ManualReference string
 	// DueAt is when the sweep must process the entry; zero for never. Only Reschedule sets it, to the earliest of all
 	// timers.
 	DueAt time.Time

@@ -24,6 +24,8 @@ type ManualResolution struct {
 // ManualOutcome is a manual resolution with the values that it needs.
 type ManualOutcome struct {
 	ManualResolution
+	// Reference is Entry.ManualReference.
+	Reference string
 	// Owner is the attempt that the person decided about. The decision does not apply to a later attempt.
 	Owner string
 	// ResponseStatus and ResponseBody are the response to repeats of a charge that was not applied.
@@ -91,7 +93,7 @@ func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
 		return err
 	}
 	e.Manual = m.ManualResolution
-	e.Manual.At = now
+	e.Manual.At, e.ManualReference = now, m.Reference
 	return nil
 }
 

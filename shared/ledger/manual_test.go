@@ -57,8 +57,8 @@ func TestResolveManually(t *testing.T) {
 			late, nil, "released pending conflict:successful/unconfirmed"},
 		{"a success of a released payment", payment, both(outcome(released), claimed(ledger.Successful)), "successful",
 			late, nil, "done successful notify:successful user-sms:due due:25h1m0s"},
-		{"a message whose outcome no source knows stays unknown, and is not due", sms, uncertain, "unknowable", soon, nil,
-			"unknown ever-unknown"},
+		{"a message whose outcome no source knows stays unknown, and is not due", sms, uncertain, "unknowable", soon,
+			nil, "unknown ever-unknown"},
 		{"a lapsed one too", sms, lapsed, "unknowable", soon, nil, "unknown ever-unknown"},
 		{"an sms of an earlier version, unknown with a receipt", sms, func(e *ledger.Entry) {
 			receipt(ledger.DeliveredToTerminal)(e)
@@ -86,7 +86,8 @@ func TestResolveManually(t *testing.T) {
 		{"a payment that was released", payment, outcome(released), "failed", late, ledger.ErrOutcomeKnown, ""},
 		{"no outcome", sms, uncertain, "", soon, ledger.ErrInvalidResolution, ""},
 		{"another kind's outcome", charge, uncertain, "successful", soon, ledger.ErrInvalidResolution, ""},
-		{"the outcome of a charge can be known", charge, uncertain, "unknowable", soon, ledger.ErrInvalidResolution, ""},
+		{"the outcome of a charge can be known", charge, uncertain, "unknowable", soon, ledger.ErrInvalidResolution,
+			""},
 		{"the outcome of a payment can be known", payment, uncertain, "unknowable", soon, ledger.ErrInvalidResolution,
 			""},
 		{"a receipt proves that the message was sent", sms, func(e *ledger.Entry) {
@@ -142,11 +143,13 @@ func TestResolveManually(t *testing.T) {
 				t.Errorf("a retry gets %s, want %s as before", got, want)
 			}
 		}
-		received, told := closed.Clone(), closed.Clone()
-		if received.ApplyReceipt(ledger.DeliveredToTerminal, start) != ledger.Applied || received.State != ledger.Done {
+		received, decided := closed.Clone(), closed.Clone()
+		effect := received.ApplyReceipt(ledger.DeliveredToTerminal, start)
+		if effect != ledger.Applied || received.State != ledger.Done {
 			t.Errorf("a receipt does not end it: %s", summary(received))
 		}
-		if err := told.ResolveManually(manuallyResolved("applied"), start); err != nil || told.State != ledger.Done {
+		err := decided.ResolveManually(manuallyResolved("applied"), start)
+		if err != nil || decided.State != ledger.Done {
 			t.Errorf("a later statement of the operator does not end it: %v", err)
 		}
 		again := closed.TakeOver(reserved(ledger.SMS), "next", start)

@@ -104,6 +104,7 @@ var fields = []field{
 	{"pa", "poll_at", func(e *entry) any { return &e.PollAt }},
 	{"pn", "poll_attempts", func(e *entry) any { return &e.PollAttempts }},
 	{"mx", "manual", func(e *entry) any { return &e.Manual }},
+	{"mxr", "manual_reference", func(e *entry) any { return &e.ManualReference }},
 	{attributeDueAt, "due_at", func(e *entry) any { return &e.DueAt }},
 }
 

@@ -1,0 +1,80 @@
+package gatewayctl
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+// newMoMoServer is a platform of MTN that has no payment.
+func newMoMoServer(t *testing.T) (address string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := `{"access_token":"t","expires_in":3600}`
+		if r.Method == http.MethodGet {
+			w.WriteHeader(http.StatusNotFound)
+			body = `{"code":"RESOURCE_NOT_FOUND"}`
+		}
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// A lookup ends a payment by the rules of its platform's row, as the sweep does (decisions "never-sent" and "prepare").
+// The clock of the engineer's machine may be 2 minutes ahead.
+func TestResolveByTheRowOfThePlatform(t *testing.T) {
+	const neverSent = time.Minute + 15*time.Minute + ledger.ClockMargin
+	const tooEarly = "If this is still so 15m0s after the last send, it was never sent"
+	released := resolution{State: ledger.Released, Status: ledger.Pending}
+	failed := resolution{State: ledger.Done, Status: ledger.Failed, ResponseStatus: 201, Notifications: 1}
+	for _, c := range []struct {
+		name, account string
+		response      int
+		change        func(*ledger.Entry)
+		age           time.Duration
+		text          string
+		want          resolution // the zero value for a refusal
+	}{
+		{"the merchant got 504", "mtn-momo/a1", 0, nil, neverSent, "of platform mtn-momo the payment is released",
+			released},
+		{"the merchant got 201", "mtn-momo/a1", 201, nil, neverSent, "platform mtn-momo the payment is done failed",
+			failed},
+		{"too early by the clock's margin", "mtn-momo/a1", 0, nil, neverSent - time.Second, tooEarly, resolution{}},
+		{"the key is another's", "mtn-momo/a1", 0, func(e *ledger.Entry) { e.KeyTaken = true }, time.Hour,
+			"confirm it with the operator", resolution{}},
+		{"a page that was stored", "orange-webpay/a1", 0, nil, time.Hour, "no status lookup", resolution{}},
+		{"never prepared", "orange-cm/a1", 0, nil, time.Minute, `platform orange-cm the payment is released`, released},
+		{"past its lifetime", "mtn-momo/a1", 201, func(e *ledger.Entry) { e.State = ledger.Done }, 30 * time.Hour,
+			"confirm it with the operator", resolution{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, shop := newShopTool(t)
+			e := d.mustReadEntry(d.addUnknownPayment(shop))
+			e.Operator, e.Country, e.Account, e.ResponseStatus, e.EverUnknown = "mtn", "CM", c.account, c.response, true
+			e.CountsDailyAmount = true
+			if c.change != nil {
+				c.change(e)
+			}
+			d.ledger.Overwrite(e)
+			platform, _, _ := strings.Cut(c.account, "/")
+			d.input = credentialsOf(t, platform, "a1", newAccount(t, platform, newMoMoServer(t), "t"))
+			d.apply("operator set -")
+			d.now = e.ReservedAt.Add(c.age)
+			if c.want == (resolution{}) {
+				d.expectBoth("unknown resolve pay ShopA_1", ExitFailed, c.text)
+				checkEqual(t, "version", d.mustReadEntry(e.Key).Version, e.Version)
+				return
+			}
+			d.expectExit("unknown resolve pay ShopA_1", ExitDone, c.text)
+			checkEqual(t, "after a dry run", d.mustReadEntry(e.Key).State, ledger.Unknown)
+			d.expectExit("unknown resolve pay ShopA_1"+confirmFlags, ExitDone, c.text)
+			checkEqual(t, "payment", resolutionOf(d.mustReadEntry(e.Key)), c.want)
+		})
+	}
+}
