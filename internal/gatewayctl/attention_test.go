@@ -220,6 +220,68 @@ func TestAttentionCredentialsAndKeys(t *testing.T) {
 	checkEqual(t, "of a suspended merchant", len(d.mustAttend("attention", ExitDone)), 0)
 }
 
+// An account without a fixed token is renewed by its fields.
+func TestAttentionProposesTheCommandOfThePlatform(t *testing.T) {
+	d, shop := newQuietTool(t)
+	d.input = credentialsOf(t, "mtn-momo", "m1", newAccount(t, "mtn-momo", "http://127.0.0.1:1", "t"))
+	d.apply("operator set -")
+	d.now = d.now.Add(time.Minute)
+	e := d.addDeliveredPayment(shop, 1, d.now)
+	e.State, e.ResponseStatus, e.Delivered, e.Account = ledger.Released, 0, nil, "mtn-momo/m1"
+	e.CallAttempts = []ledger.CallAttempt{{
+		At: d.now, Outcome: ledger.CallNotApplied, Reason: ledger.ReasonRejected, HTTPStatus: 401,
+	}}
+	d.ledger.Overwrite(e)
+	checkEqual(t, "lines", d.mustAttend("attention", ExitWaiting), []attentionLine{{waitsCredentials, "",
+		"mtn-momo m1", "1 call rejected, none accepted since",
+		"gatewayctl operator set FILE --yes --reason REASON"}})
+}
+
+// SINCE is what the transactions prove: the first call that failed after the last proof that the operator works. The
+// count is that of operator route set.
+func TestAttentionOutage(t *testing.T) {
+	d, shop := newQuietTool(t)
+	start := d.now
+	add := func(number int, at time.Time, change func(e *ledger.Entry)) {
+		e := d.addDeliveredPayment(shop, number, at)
+		e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Pending, time.Time{}, nil, at.Add(5*time.Hour)
+		change(e)
+		e.Reschedule()
+		d.ledger.Overwrite(e)
+	}
+	add(1, start, func(*ledger.Entry) {})
+	d.now = start.Add(3 * time.Hour)
+	since := func() time.Time {
+		_, out, _ := d.run("attention --timeout 1s --json")
+		var views []attentionView
+		mustDecode(t, out, &views)
+		if len(views) != 1 || views[0].What != waitsLookups {
+			t.Fatalf("lines %+v", views)
+		}
+		return views[0].Since
+	}
+	checkEqual(t, "only one that waits", since(), start)
+	add(2, start.Add(time.Minute), func(e *ledger.Entry) {
+		e.Status, e.FinalAt, e.PollAt = ledger.Successful, start.Add(2*time.Hour), time.Time{}
+	})
+	checkEqual(t, "after a final status", since(), start.Add(2*time.Hour))
+	for number := 3; number <= 4; number++ {
+		add(number, start.Add(2*time.Hour+time.Duration(number)*time.Minute), func(e *ledger.Entry) {
+			e.State, e.ResponseStatus = ledger.Unknown, 0
+			e.CallAttempts = []ledger.CallAttempt{{At: e.ReservedAt, Outcome: ledger.CallUnknown, Reason: "timeout"}}
+		})
+	}
+	checkEqual(t, "after calls that failed", since(), start.Add(2*time.Hour+3*time.Minute))
+	d.expectExit("attention --timeout 1s", ExitWaiting, "waits for a person")
+	counts, _, err := (&session{Context: t.Context(), System: System{Now: d.nowFunc()}, commandLine: &d.grammar,
+		stores: d.stores()}).countLiveEntries()
+	lines := d.mustAttend("attention --timeout 1s", ExitWaiting)
+	if err != nil || counts[accountRef{"sandbox", "a1"}] != 3 ||
+		!strings.Contains(lines[0].Detail, "; 3 live transactions") {
+		t.Errorf("%v live by operator route set, %v: %+v", counts, err, lines)
+	}
+}
+
 // The oldest waiting payment of each account is looked up: an account whose lookups fail is in the list.
 func TestAttentionLookups(t *testing.T) {
 	d, shop := newQuietTool(t)
@@ -234,7 +296,7 @@ func TestAttentionLookups(t *testing.T) {
 	d.now = d.now.Add(time.Hour)
 	lines := d.mustAttend("attention --timeout 1s", ExitWaiting)
 	if len(lines) != 1 || lines[0].What != waitsLookups || lines[0].Subject != "sandbox a1" ||
-		!strings.HasSuffix(lines[0].Detail, "2 payments waiting, such as ShopA_1") ||
+		!strings.HasSuffix(lines[0].Detail, "2 live transactions, such as ShopA_1") ||
 		lines[0].Command != "gatewayctl operator check sandbox" {
 		t.Errorf("failing lookups: %+v", lines)
 	}

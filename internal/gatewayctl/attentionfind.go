@@ -199,14 +199,16 @@ func (a *attention) addEndpoints(merchants []*merchant.Profile) error {
 type accountUse struct {
 	acceptedAt time.Time   // the last call that the operator did not reject, or change of the credentials
 	rejected   []time.Time // the calls that it rejected because of our credentials
-	waiting    int         // payments whose lookups are in progress
+	workedAt   time.Time   // the last proof that the operator processes calls: one that it decided, or a final status
+	failed     []time.Time // the calls that it did not process
+	live       int         // as operator route set counts them
 	oldest     *ledger.Entry
 }
 
-// rejectedSince returns since when each call with the account was rejected, zero if the last one was not.
-func (u *accountUse) rejectedSince() (first time.Time, count int) {
-	for _, at := range u.rejected {
-		if at.After(u.acceptedAt) {
+// firstAfter returns the first of the times after another one, zero for none, and how many there are.
+func firstAfter(times []time.Time, after time.Time) (first time.Time, count int) {
+	for _, at := range times {
+		if at.After(after) {
 			if count++; first.IsZero() || at.Before(first) {
 				first = at
 			}
@@ -230,11 +232,22 @@ func (a *attention) addAccountUse(e *ledger.Entry) {
 		case attempt.HTTPStatus != 0 || attempt.Outcome == ledger.CallSucceeded:
 			use.acceptedAt = latestTime(use.acceptedAt, attempt.At)
 		}
+		if attempt.Outcome == ledger.CallSucceeded || attempt.Outcome == ledger.CallRefused {
+			use.workedAt = latestTime(use.workedAt, attempt.At)
+		} else if attempt.Outcome == ledger.CallUnknown || attempt.Reason == "unavailable" {
+			use.failed = append(use.failed, attempt.At)
+		}
+	}
+	if e.Manual.Outcome == "" {
+		use.workedAt = latestTime(use.workedAt, e.FinalAt)
+	}
+	if mayCallOperator(e) {
+		use.live++
 	}
 	if e.Kind != ledger.Payment || e.PollAt.IsZero() || a.Now().Sub(e.ReservedAt) < ledger.StaleAfter {
 		return
 	}
-	if use.waiting++; use.oldest == nil || e.ReservedAt.Before(use.oldest.ReservedAt) {
+	if use.oldest == nil || e.ReservedAt.Before(use.oldest.ReservedAt) {
 		use.oldest = e
 	}
 }
@@ -250,19 +263,23 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 	reconciler := &reconcile.Reconciler{Operators: directory, LookupTimeout: c.Timeout}
 	for key, use := range a.accounts {
 		subject := key.operator + " " + key.id
-		if since, count := use.rejectedSince(); count > 0 {
+		if since, count := firstAfter(use.rejected, use.acceptedAt); count > 0 {
 			a.add(attentionView{
 				Since: since, What: waitsCredentials, Subject: subject,
 				Detail: plural(count, "call") + " rejected, none accepted since",
-			}, confirmArguments("operator", "rotate-token", key.operator, "FILE", "--account", key.id)...)
+			}, renewArguments(key)...)
 		}
 		if c.NoLookup || use.oldest == nil {
 			continue
 		}
 		if response := reconciler.LookUp(a, use.oldest); response.Supported && !response.Responded {
+			since, failed := firstAfter(use.failed, use.workedAt)
+			if failed == 0 {
+				since = latestTime(use.workedAt, use.oldest.ReservedAt)
+			}
 			a.add(attentionView{
-				Since: use.oldest.ReservedAt, What: waitsLookups, Subject: subject,
-				Detail: fmt.Sprintf("%s; %s waiting, such as %s", response.Cause, plural(use.waiting, "payment"),
+				Since: since, What: waitsLookups, Subject: subject,
+				Detail: fmt.Sprintf("%s; %s, such as %s", response.Cause, plural(use.live, "live transaction"),
 					use.oldest.ID),
 			}, "operator", "check", key.operator)
 		}

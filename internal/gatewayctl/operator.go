@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
@@ -162,10 +163,23 @@ type operationCheck struct {
 	Operation string `json:"operation" col:"OPERATION"`
 	OK        bool   `json:"ok" col:"OK"`
 	Error     string `json:"error,omitempty" col:"ERROR"`
+
+	advice string // what to do if it does not work
 }
 
-var errAccountCheck = errors.New("an operation does not work: see its error. " +
-	"Renew a token with operator rotate-token, any other field with operator set")
+// accountAdvice returns what to do about an account with unusable fields, or whose lookup failed.
+func (s *session) accountAdvice(a accountView, unusable, failed string) string {
+	text := "nothing shows that its credentials are wrong, so change none. If the error stays, the operator is down, " +
+		"or its base_url is wrong: docs/operations.md has the runbook"
+	switch {
+	case unusable != "":
+		text = "correct what the error names: " + s.toolCommand(confirmArguments("operator", "set", "FILE")...)
+	case strings.HasPrefix(failed, fault.IntegrationRejected.String()):
+		command := renewArguments(accountRef{a.Operator, a.Account})
+		text = "the operator refuses its credentials: " + s.toolCommand(command...)
+	}
+	return fmt.Sprintf("account %s of %s: %s", a.Account, a.Operator, text)
+}
 
 // Run checks each operation of the accounts. It checks the fields locally, and the address and the token by a status
 // lookup, in which a driver also exchanges its token if it must. It never sends a charge, a payment or an SMS.
@@ -185,8 +199,11 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 		fields := credentials.ReadFields(stored.operators[account.Operator].Accounts[account.Account])
 		results = append(results, c.checkAccount(s, directory, account, fields, stored)...)
 	}
-	if slices.ContainsFunc(results, func(r operationCheck) bool { return !r.OK }) {
-		failed = errAccountCheck
+	for i, r := range results {
+		isSame := func(earlier operationCheck) bool { return earlier.advice == r.advice }
+		if !r.OK && !slices.ContainsFunc(results[:i], isSame) {
+			failed = errors.Join(failed, errors.New(r.advice))
+		}
 	}
 	return errors.Join(showList(s, results), failed)
 }
@@ -252,7 +269,7 @@ func (c *operatorCheck) checkAccount(
 ) []operationCheck {
 	schema, err := findAccountSchema(account.Operator)
 	if err != nil {
-		return []operationCheck{{account, "", false, err.Error()}}
+		return []operationCheck{{account, "", false, err.Error(), err.Error()}}
 	}
 	countries := stored.countriesOf(account)
 	refused := c.lookUp(s, directory, schema.row, account)
@@ -261,8 +278,10 @@ func (c *operatorCheck) checkAccount(
 	}
 	var results []operationCheck
 	for _, operation := range schema.row.AccountOperations() {
-		fault := cmp.Or(strings.Join(schema.unusable(fields, operation, countries...), "; "), refused)
-		results = append(results, operationCheck{account, operation, fault == "", fault})
+		unusable := strings.Join(schema.unusable(fields, operation, countries...), "; ")
+		text := cmp.Or(unusable, refused)
+		advice := s.accountAdvice(account, unusable, refused)
+		results = append(results, operationCheck{account, operation, text == "", text, advice})
 	}
 	return results
 }
@@ -298,8 +317,5 @@ func (c *operatorCheck) lookUp(
 	if found.Responded() {
 		return ""
 	}
-	if found.Cause == nil {
-		return "the status lookup had no result"
-	}
-	return found.Cause.Error()
+	return cmp.Or(found.Cause, errors.New("the status lookup had no result")).Error()
 }

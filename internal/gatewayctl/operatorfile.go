@@ -40,6 +40,16 @@ func findAccountSchema(platform string) (accountSchema, error) {
 	return accountSchema{row, fields}, nil
 }
 
+// renewArguments are the arguments of the command that renews what the operator refuses of an account: its token, or
+// the secrets of a platform that has no fixed token.
+func renewArguments(account accountRef) []string {
+	schema, _ := findAccountSchema(account.operator) // a platform that is not known has no field
+	if _, hasToken := schema.find("access_token"); !hasToken {
+		return confirmArguments("operator", "set", "FILE")
+	}
+	return confirmArguments("operator", "rotate-token", account.operator, "FILE", "--account", account.id)
+}
+
 // countrySuffix ends the path of a field with one text for each country.
 const countrySuffix = ".*"
 

@@ -147,8 +147,11 @@ func (s *session) countLiveEntries() (counts map[accountRef]int, examples map[ac
 	return counts, examples, nil
 }
 
-// mayCallOperator reports whether an entry may cause another call with its account.
+// mayCallOperator reports whether an entry is live: it may cause another call with its account.
 func mayCallOperator(e *ledger.Entry) bool {
+	if e.Unknowable() {
+		return false
+	}
 	pending := e.Kind == ledger.Payment && e.State != ledger.Released && !e.StatusFinal()
 	claimed := e.Claim.Status != "" && !e.StatusFinal()
 	return pending || claimed || e.State == ledger.Reserved || e.State == ledger.Unknown ||

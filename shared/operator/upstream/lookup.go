@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
 )
@@ -29,6 +30,15 @@ func (b *Base) SendLookup(ctx context.Context, call operator.Call, lookup Lookup
 	return lookup.ReadResponse(x)
 }
 
+// LookupCause returns why a lookup has no status. It is IntegrationRejected if the platform refused our credentials.
+func (x Exchange) LookupCause(lookup, code string) error {
+	cause := errors.Join(fmt.Errorf("%s responded %d %s", lookup, x.Status, code), x.Err)
+	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden {
+		return &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}
+	}
+	return cause
+}
+
 // ReadResponse reads the response to a lookup.
 func (l Lookup) ReadResponse(x Exchange) operator.StatusResponse {
 	if x.Err == nil && l.IsNotFound(x) {
@@ -36,8 +46,7 @@ func (l Lookup) ReadResponse(x Exchange) operator.StatusResponse {
 	}
 	doc, isDocument := x.Document()
 	if !isDocument || x.Status != http.StatusOK && x.Status != http.StatusCreated {
-		cause := fmt.Errorf("the status lookup responded %d %s", x.Status, x.ErrorCode("code"))
-		return operator.StatusResponse{Cause: errors.Join(cause, x.Err)}
+		return operator.StatusResponse{Cause: x.LookupCause("the status lookup", x.ErrorCode("code"))}
 	}
 	switch report, isOurs := l.Read(doc); {
 	case !isOurs:

@@ -193,7 +193,7 @@ func readSessions(x upstream.Exchange, reference string) (sessions []session, no
 	doc, isDocument := x.Document()
 	if !x.IsSuccess() || !isDocument {
 		notFound = isDocument && x.Status == http.StatusNotFound && errorCode(x) == "checkout-session-not-found"
-		return nil, notFound, errors.Join(fmt.Errorf("the search responded %d without sessions", x.Status), x.Err)
+		return nil, notFound, x.LookupCause("the search", errorCode(x))
 	}
 	const maxSessions = 50
 	items := doc.Objects("result", maxSessions)
