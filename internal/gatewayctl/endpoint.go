@@ -148,7 +148,7 @@ func (c *endpointList) Run(s *session, p *merchant.Profile) error {
 
 // urlFlag selects one URL of a merchant.
 type urlFlag struct {
-	URL string `name:"url" placeholder:"URL" help:"The exact URL; the merchant's own notif_url if not given."`
+	URL string `name:"url" placeholder:"URL" help:"The exact URL. Else the own notif_url; in a test the disabled one."`
 }
 
 // address is the selected URL. A URL with a masked query, as the tool shows it, selects the one URL that looks like it.
@@ -230,9 +230,11 @@ type endpointEnable struct {
 	endpointSelection
 }
 
-// enableResult is the output of endpointEnable: the URLs that were enabled, and how many notifications were queued.
+// enableResult is the output of endpointEnable: the URLs that were enabled, how many parked notifications were queued,
+// and how many others wait there, behind these or for a later attempt.
 type enableResult struct {
 	Queued    int            `json:"queued"`
+	Waiting   int            `json:"waiting"`
 	Endpoints []endpointView `json:"endpoints"`
 }
 
@@ -244,6 +246,11 @@ func (c *endpointEnable) Run(s *session, p *merchant.Profile) error {
 		return err
 	}
 	result := enableResult{Endpoints: []endpointView{}}
+	for _, address := range selected.urls {
+		if at := selected.seen[address]; at != nil {
+			result.Waiting += at.Waiting
+		}
+	}
 	err = s.execute("enable an endpoint", c.subject(p, selected), func() (string, error) {
 		result.Endpoints, err = selected.change(s, p, func(at webhook.Health) (webhook.Health, bool) {
 			return at.AfterEnable(s.Now()), !at.Enabled()
@@ -252,10 +259,16 @@ func (c *endpointEnable) Run(s *session, p *merchant.Profile) error {
 			return fmt.Sprint("enabled: ", len(result.Endpoints)), err
 		}
 		result.Queued, err = queueParked(s, p, selected.urls, selected.seen)
-		return fmt.Sprintf("enabled: %d, %s queued", len(result.Endpoints), plural(result.Queued, "notification")), err
+		return fmt.Sprintf("enabled: %d, %s queued, %d more waiting", len(result.Endpoints),
+			plural(result.Queued, "notification"), result.Waiting), err
 	})
-	return errors.Join(err, s.show(result, append(table{{"queued", strconv.Itoa(result.Queued)}, {}},
-		listRows(result.Endpoints)...)))
+	if err == nil && result.Waiting > 0 {
+		since := firstDay(p, s.Now()).Format(time.DateOnly)
+		fmt.Fprintln(s.Stderr, "The waiting ones go by their schedule, or now by",
+			s.toolCommand(confirmArguments("deliveries", "send", "--merchant", p.Name, "--since", since)...))
+	}
+	rows := table{{"queued", strconv.Itoa(result.Queued)}, {"waiting", strconv.Itoa(result.Waiting)}, {}}
+	return errors.Join(err, s.show(result, append(rows, listRows(result.Endpoints)...)))
 }
 
 type endpointDisable struct {

@@ -117,6 +117,10 @@ func TestEndpointsOfAMerchant(t *testing.T) {
 	}
 	d.expectExit("endpoint enable ShopA --all --host a.example", ExitUsage, "exclude each other")
 	checkEqual(t, "dry run", query[enableResult](d, "endpoint enable ShopA --all").Queued, 3)
+	checkEqual(t, "others that wait", query[enableResult](d, "endpoint enable ShopA --all").Waiting, 1)
+	d.expectExit("endpoint enable ShopA --all", ExitDone, "3 notifications queued, 1 more waiting")
+	d.expectExit("endpoint enable ShopA --all", ExitDone,
+		"gatewayctl deliveries send --merchant ShopA --since 2026-02-25 --yes --reason REASON")
 
 	result := query[enableResult](d, "endpoint enable ShopA --host a.example"+confirmFlags)
 	checkEqual(t, "queued", result.Queued, 2)

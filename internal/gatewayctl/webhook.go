@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -191,7 +192,7 @@ func (c *webhookTest) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	address, err := c.address(p, nil)
+	address, err := c.testedAddress(s, p)
 	if err != nil {
 		return err
 	}
@@ -223,6 +224,28 @@ func (c *webhookTest) Run(s *session) error {
 		return result.add(sender.Deliver(s, request))
 	})
 	return errors.Join(err, s.showView(result))
+}
+
+// testedAddress is the address of --url. Without it, it is the merchant's only disabled address, which may be one that
+// requests named, or else its own notif_url. The person chooses one of several disabled addresses.
+func (c *webhookTest) testedAddress(s *session, p *merchant.Profile) (string, error) {
+	seen, err := readURLs(s, p, firstDay(p, s.Now()))
+	if err != nil {
+		return "", err
+	}
+	healths, err := endpointHealths(s, p, slices.Sorted(maps.Keys(seen)))
+	disabled := slices.DeleteFunc(healths, webhook.Health.Enabled)
+	switch {
+	case err != nil:
+		return "", err
+	case c.URL != "" || len(disabled) == 0:
+		return c.address(p, seen)
+	case len(disabled) == 1:
+		fmt.Fprintln(s.Stderr, "The address of the test is the merchant's disabled one:", disabled[0].URL)
+		return disabled[0].URL, nil
+	}
+	return "", usageError("%d addresses of %s are disabled: name one with --url, such as %s; endpoint list shows all",
+		len(disabled), p.Name, disabled[0].URL)
 }
 
 // add adds the response, and describes it.

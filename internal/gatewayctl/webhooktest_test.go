@@ -64,6 +64,22 @@ func TestWebhookTest(t *testing.T) {
 	checkEqual(t, "writes of health", d.health.WriteCount(), writes)
 }
 
+// Without --url the sample goes to the address that is disabled, also if a request named it. The person chooses one of
+// several.
+func TestWebhookTestOfTheDisabledAddress(t *testing.T) {
+	d, shop := newShopTool(t)
+	const named, second = "https://shop.example/of-request?key=1", "https://shop.example/second"
+	checkEqual(t, "without a disabled one", query[webhookTestResult](d, "webhook test --merchant ShopA").URL, shopURL)
+	d.disabledShop(shop, named)
+	d.expectOutput("webhook test --merchant ShopA", "https://shop.example/of-request?***")
+	d.expectExit("webhook test --merchant ShopA", ExitDone,
+		"The address of the test is the merchant's disabled one: https://shop.example/of-request?***")
+	d.expectOutput("webhook test --merchant ShopA --url "+shopURL, shopURL)
+	d.expectOutput("webhook test --merchant ShopA --url https://shop.example/of-request?***", "of-request")
+	d.disabledShop(shop, named, second)
+	d.expectBoth("webhook test --merchant ShopA", ExitUsage, "2 addresses of ShopA are disabled: name one with --url")
+}
+
 // The same checks apply as for a payment's notif_url.
 func TestWebhookTestRefusals(t *testing.T) {
 	d, _ := newShopTool(t)
