@@ -153,6 +153,9 @@ func (i *CallbackHandler) storeReport(
 	if !c.Status.Final() {
 		return nil
 	}
+	if i.isScheduledClaim(entry, c.StatusReport) {
+		return nil
+	}
 	apply := i.confirmClaim(ctx, req, entry, c.StatusReport)
 	contradictions := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
@@ -169,10 +172,11 @@ func (i *CallbackHandler) storeReport(
 	})
 	if errors.Is(err, dailyamount.ErrNotReserved) {
 		// The response 503 makes the operator send the callback again. If it does not, the sweep looks up the claim.
+		// That lookup is due now, so that the repeat is not taken for one that needs none.
 		now := ledger.Timestamp(i.Now())
-		_, storeErr := store(func(e *ledger.Entry) bool {
-			return e.AddClaim(i.pendingClaim(c.StatusReport, now), now) != ledger.Unchanged
-		})
+		claim := i.pendingClaim(c.StatusReport, now)
+		claim.CheckAt = now
+		_, storeErr := store(func(e *ledger.Entry) bool { return e.AddClaim(claim, now) != ledger.Unchanged })
 		return errors.Join(err, storeErr)
 	}
 	if err != nil {
@@ -185,6 +189,15 @@ func (i *CallbackHandler) storeReport(
 	req.LogLine.SetOutcome(string(updated.Status))
 	req.LogLine.Add(telemetry.StatusConflicts, contradictions)
 	return nil
+}
+
+// isScheduledClaim reports whether a report repeats the stored claim of an entry, whose next lookup is due later. The
+// sweep makes that lookup, so that the repeats of one signed callback cost the operator nothing.
+func (i *CallbackHandler) isScheduledClaim(entry *ledger.Entry, r operator.StatusReport) bool {
+	claim := entry.Claim
+	return !entry.StatusFinal() && claim.CheckAt.After(i.Now()) && claim.Status == r.Status &&
+		claim.OperatorReference == r.OperatorReference && claim.MSISDN == r.MSISDN &&
+		!i.Reconciler.NewStatusReport(entry, r, reconcile.SourceCallback).Contradicts(entry)
 }
 
 // confirmClaim calls getStatus, unless the payment is final already or the claim contradicts the entry, and returns the

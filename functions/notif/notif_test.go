@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"mobilegateway/functions/notif"
 	"mobilegateway/internal/deliverytest"
@@ -204,6 +205,55 @@ func TestOperatorWithoutLookup(t *testing.T) {
 	k.AssertEntry(t, e, summary{
 		State: ledger.Done, Status: ledger.Pending, Claim: ledger.Successful, Due: true,
 	})
+}
+
+// decision "pay-claims": a callback that repeats a stored claim is 200 without a lookup while the claim's own lookup is
+// due later. Another claim is looked up, and so is a repeat once the sweep is late.
+func TestRepeatedClaim(t *testing.T) {
+	const repeats = 20
+	cases := []struct {
+		name     string
+		after    time.Duration // from the first callback to its repeats
+		part     string        // what differs in them; "" for nothing
+		value    any
+		lookups  int
+		conflict bool
+	}{
+		{"the same claim", 0, "", nil, 1, false},
+		{"just before its lookup", deliverytest.ClaimRecheckInterval - time.Second, "", nil, 1, false},
+		{"when its lookup is due", deliverytest.ClaimRecheckInterval, "", nil, 1 + repeats, false},
+		{"another status", 0, "status", "failed", 1 + repeats, true},
+		{"another reference", 0, "Transaction-id", "op-8", 1 + repeats, false},
+		{"another payer", 0, "user_msisdn", "0709998878", 1 + repeats, false},
+		{"another amount", 0, "amount", "501", 1, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			k := newFixture(t, "pending")
+			e := k.StorePendingPayment(order)
+			k.AssertCommitted(t, newEvent(t, k))
+			first := k.MustGet(t, e)
+			k.Clock.Advance(c.after)
+			for range repeats {
+				event := newEvent(t, k)
+				if c.part != "" {
+					event.SetBodyPart(c.part, c.value)
+				}
+				k.AssertCommitted(t, event)
+			}
+			if got := len(k.Operator.Lookups()); got != c.lookups {
+				t.Errorf("%d lookups, want %d", got, c.lookups)
+			}
+			after := k.MustGet(t, e)
+			if after.Claim != first.Claim || (len(after.Conflicts) > 0) != c.conflict {
+				t.Errorf("claim %+v, %d conflicts; want %+v, conflict %v", after.Claim, len(after.Conflicts),
+					first.Claim, c.conflict)
+			}
+			if !c.conflict && after.Version != first.Version {
+				t.Errorf("the repeats wrote version %d after %d", after.Version, first.Version)
+			}
+		})
+	}
 }
 
 func TestAmountAndCurrency(t *testing.T) {
