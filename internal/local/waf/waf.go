@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -211,6 +212,7 @@ type statement struct {
 		Inner statement `yaml:"Statement"`
 	} `yaml:"NotStatement"`
 	ByteMatch        *byteMatch      `yaml:"ByteMatchStatement"`
+	RegexMatch       *regexMatch     `yaml:"RegexMatchStatement"`
 	SizeConstraint   *sizeConstraint `yaml:"SizeConstraintStatement"`
 	ManagedRuleGroup *struct{}       `yaml:"ManagedRuleGroupStatement"`
 }
@@ -223,9 +225,19 @@ type rateBased struct {
 }
 
 type byteMatch struct {
+	matchedText  `yaml:",inline"`
+	Position     string `yaml:"PositionalConstraint"`
+	SearchString string `yaml:"SearchString"`
+}
+
+type regexMatch struct {
+	matchedText `yaml:",inline"`
+	Regex       *regexp.Regexp `yaml:"RegexString"` // in the syntax that Go and AWS WAF have in common
+}
+
+// matchedText is the part of a request that a statement compares.
+type matchedText struct {
 	Field           fieldToMatch `yaml:"FieldToMatch"`
-	Position        string       `yaml:"PositionalConstraint"`
-	SearchString    string       `yaml:"SearchString"`
 	Transformations []struct {
 		Type string `yaml:"Type"`
 	} `yaml:"TextTransformations"`
@@ -239,9 +251,14 @@ type fieldToMatch struct {
 	} `yaml:"SingleHeader"`
 }
 
-// known reports whether this package supports the field.
-func (f fieldToMatch) known() bool {
-	return f.URIPath != nil || f.Method != nil || f.SingleHeader != nil
+// known reports whether this package supports the field and its transformations.
+func (m matchedText) known() bool {
+	for _, transformation := range m.Transformations {
+		if transformation.Type != "NONE" && transformation.Type != "LOWERCASE" {
+			return false
+		}
+	}
+	return m.Field.URIPath != nil || m.Field.Method != nil || m.Field.SingleHeader != nil
 }
 
 type sizeConstraint struct {
@@ -267,8 +284,10 @@ func (s *statement) validate() error {
 		return errors.Join(faults...)
 	case s.Not != nil:
 		return s.Not.Inner.validate()
-	case s.ByteMatch != nil && s.ByteMatch.Field.known() &&
-		slices.Contains([]string{"CONTAINS", "STARTS_WITH", "EXACTLY"}, s.ByteMatch.Position):
+	case s.ByteMatch != nil && s.ByteMatch.known() &&
+		slices.Contains([]string{"STARTS_WITH", "EXACTLY"}, s.ByteMatch.Position):
+		return nil
+	case s.RegexMatch != nil && s.RegexMatch.known() && s.RegexMatch.Regex != nil:
 		return nil
 	case s.SizeConstraint != nil && s.SizeConstraint.Operator == "GT":
 		return nil
@@ -285,30 +304,32 @@ func (s *statement) matches(r *http.Request, bodyBytes int64) bool {
 		return !s.Not.Inner.matches(r, bodyBytes)
 	case s.ByteMatch != nil:
 		return s.ByteMatch.matches(r)
+	case s.RegexMatch != nil:
+		return s.RegexMatch.Regex.MatchString(s.RegexMatch.text(r))
 	case s.SizeConstraint != nil:
 		return bodyBytes > s.SizeConstraint.Size
 	}
 	return false
 }
 
-func (b *byteMatch) matches(r *http.Request) bool {
-	text := r.URL.Path // decoded, as URL_DECODE does
+// text returns the part of a request, transformed. The path is as it was sent, with its escapes.
+func (m matchedText) text(r *http.Request) string {
+	text := r.URL.EscapedPath()
 	switch {
-	case b.Field.Method != nil:
+	case m.Field.Method != nil:
 		text = r.Method
-	case b.Field.SingleHeader != nil:
-		text = r.Header.Get(b.Field.SingleHeader.Name)
+	case m.Field.SingleHeader != nil:
+		text = r.Header.Get(m.Field.SingleHeader.Name)
 	}
-	for _, transformation := range b.Transformations {
+	for _, transformation := range m.Transformations {
 		if transformation.Type == "LOWERCASE" {
 			text = strings.ToLower(text)
 		}
 	}
-	switch b.Position {
-	case "CONTAINS":
-		return strings.Contains(text, b.SearchString)
-	case "STARTS_WITH":
-		return strings.HasPrefix(text, b.SearchString)
-	}
-	return text == b.SearchString
+	return text
+}
+
+func (b *byteMatch) matches(r *http.Request) bool {
+	text := b.text(r)
+	return text == b.SearchString || b.Position == "STARTS_WITH" && strings.HasPrefix(text, b.SearchString)
 }

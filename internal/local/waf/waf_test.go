@@ -63,7 +63,8 @@ func TestFixedRules(t *testing.T) {
 		"a large callback":            {"POST", callback, 64<<10 + 1, 413, ""},
 		"a callback by PUT":           {"PUT", callback, 100, 0, ""},
 		"a callback by GET":           {"GET", callback, 0, 404, ""},
-		"a callback by GET, encoded":  {"GET", "/call%62acks/v1/x", 0, 404, ""},
+		"a callback without a stage":  {"GET", "/callbacks/v1/x", 0, 404, ""},
+		"no callback, escaped slash":  {"GET", lookup + "%2Fcallbacks%2Fv1%2Fx", 0, 0, token},
 		"a lookup":                    {"GET", lookup, 0, 0, token},
 		"an anonymous lookup, once":   {"GET", lookup, 0, 0, ""},
 		"a token of another provider": {"GET", lookup, 0, 0, "Bearer x"},
@@ -120,6 +121,53 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestExemptions checks which paths escape the limits of anonymous requests: only callbacks and the token endpoint, as
+// the request sent them.
+func TestExemptions(t *testing.T) {
+	const each, all = 50, 600     // requests a minute without a token: of an address, of all addresses
+	const fromOne, sent = 60, 700 // requests of an address, and of 40 addresses together
+	for path, c := range map[string]struct{ oneAddress, manyAddresses int }{
+		"/callbacks/v1/payments/orange/Shop_1/t":      {fromOne, sent},
+		"/dev/callbacks/v1/accounts/payments/mtn/a/s": {fromOne, sent},
+		"/callbacks/v1/payments/orange/Shop%2F1/t":    {fromOne, sent},
+		"/token":        {each, sent},
+		"/token/":       {each, sent},
+		"/prod/token":   {each, sent},
+		"/callbacks/v1": {each, all},
+		"/callbacks/x":  {each, all},
+		"/tokens":       {each, all},
+		"/token/x":      {each, all},
+		"/%74oken":      {each, all},
+		"/c%61llbacks/v1/payments/orange/Shop_1/t":        {each, all},
+		"/a/b/callbacks/v1/x":                             {each, all},
+		lookup + "%2Fcallbacks%2F":                        {each, all},
+		lookup + "%2Fcallbacks%2Fv1%2F":                   {each, all},
+		lookup + "/callbacks/v1/x":                        {each, all},
+		lookup + "%252Fcallbacks%252Fv1%252F":             {each, all},
+		lookup + "%2Ftoken":                               {each, all},
+		lookup + "/token":                                 {each, all},
+		"/payment/v1/x%2Fcallbacks%2Fv1%2F/transactions/": {each, all},
+		"/dev%2Fcallbacks%2Fv1%2Fx":                       {each, all},
+		"/dev%2Ftoken":                                    {each, all},
+		"//token":                                         {each, all},
+		"//callbacks/v1/x":                                {each, all},
+	} {
+		for _, run := range []struct{ addresses, requests, want int }{
+			{1, fromOne, c.oneAddress}, {40, sent, c.manyAddresses},
+		} {
+			f, passed := newFixture(t), 0
+			for i := range run.requests {
+				if f.status("POST", path, "", fmt.Sprintf("127.0.1.%d", i%run.addresses), 0) == 0 {
+					passed++
+				}
+			}
+			if passed != run.want {
+				t.Errorf("%s from %d addresses: %d requests passed, want %d", path, run.addresses, passed, run.want)
+			}
+		}
+	}
+}
+
 func TestBlockedResponse(t *testing.T) {
 	f := newFixture(t)
 	var blocked *waf.Response
@@ -139,7 +187,9 @@ func TestUnsupportedTemplates(t *testing.T) {
 	}
 	for name, c := range map[string][2]string{
 		"another field":    {"{UriPath: {}}", "{QueryString: {}}"},
-		"another position": {"PositionalConstraint: CONTAINS", "PositionalConstraint: ENDS_WITH"},
+		"another position": {"PositionalConstraint: EXACTLY", "PositionalConstraint: ENDS_WITH"},
+		"a decoded path":   {"{Priority: 0, Type: NONE}", "{Priority: 0, Type: URL_DECODE}"},
+		"an invalid regex": {"^(/[a-z0-9]+)?/token", "^((/[a-z0-9]+)?/token"},
 		"another key":      {"AggregateKeyType: CONSTANT", "AggregateKeyType: FORWARDED_IP"},
 		"another operator": {"ComparisonOperator: GT", "ComparisonOperator: LT"},
 		"another resource": {"  WebAcl:", "  Other:"},
