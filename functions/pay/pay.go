@@ -68,7 +68,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	entry.CallbackKeys = ring.KeyNumbers()
+	entry.CallbackKeys, params.choice.NotYet = ring.KeyNumbers(), ring.NotYet
 	req.LogLine.SetTransactionKey(entry.ID)
 	operation.LogRouting(req, entry)
 	key := operation.IdempotencyKey{Value: entry.ID, Part: partOrderID}

@@ -70,7 +70,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		return apigw.Response{}, fault.NewInternal(err)
 	}
 	entry := o.newEntry(profile, params, choice)
-	entry.CallbackKeys = ring.KeyNumbers()
+	entry.CallbackKeys, choice.NotYet = ring.KeyNumbers(), ring.NotYet
 	location := resource.MessageURL(req.BaseURL, params.sender, entry.ID)
 	req.LogLine.SetTransactionKey(params.correlator)
 	operation.LogRouting(req, entry)

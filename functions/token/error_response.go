@@ -56,6 +56,13 @@ func serverError(cause error) *refusal {
 	return &refusal{codeServerError, description, http.StatusInternalServerError, fault.NewInternal(cause)}
 }
 
+// unavailable is the refusal while the key of new tokens may not sign yet (decision "key-rings").
+func unavailable(cause error) *refusal {
+	const description = "no token can be issued yet: try again after the seconds of Retry-After"
+	notYet := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: cause}
+	return &refusal{codeUnavailable, description, http.StatusServiceUnavailable, notYet}
+}
+
 // rateLimited is the refusal of a request over its merchant's rate.
 func rateLimited(err error) *refusal {
 	const description = "too many requests: wait for the seconds of Retry-After"

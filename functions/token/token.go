@@ -8,6 +8,7 @@ package token
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -56,7 +57,10 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		return refused.response(req), nil
 	}
 	key, err := o.Keys.SigningKey(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, keyring.ErrNoSigningKey):
+		return unavailable(err).response(req), nil
+	case err != nil:
 		return serverError(err).response(req), nil
 	}
 	expires := o.Now().Add(o.TokenLifetime)

@@ -67,7 +67,7 @@ func (r storedRing) pair() keyring.Pair {
 	return keyring.Pair{Private: r.private.Value, Public: r.public.Value}
 }
 
-// addKey returns the values with one more key.
+// addKey returns the values with one more key. Functions start to sign by its time, so call it just before put.
 func (r storedRing) addKey(s *session) (next keyring.Pair, err error) {
 	if r.name == ringTokens {
 		return r.pair().AddKey(s.Rand, s.Now())
@@ -111,8 +111,8 @@ type keyView struct {
 	Revoked   time.Time `json:"revoked,omitzero" col:"REVOKED"`
 }
 
-// views lists a ring by the value of its private secret, which may be empty. Its first live key signs at once, because
-// there is no other.
+// views lists a ring by the value of its private secret, which may be empty. A webhook key signs as soon as a profile
+// names it, so that the first live one has no delay.
 func (r storedRing) views(s *session, value []byte) ([]keyView, error) {
 	if len(value) == 0 {
 		return nil, nil
@@ -123,15 +123,14 @@ func (r storedRing) views(s *session, value []byte) ([]keyView, error) {
 	}
 	signing := ring.SigningKey(s.Now(), s.SecretCache).Number
 	var views []keyView
-	live := 0
 	for _, key := range ring.Keys() {
-		view := keyView{Ring: r.name, Number: key.Number, Added: key.AddedAt, Signs: key.Number == signing,
-			Revoked: key.RevokedAt}
+		view := keyView{Ring: r.name, Number: key.Number, Added: key.AddedAt, Revoked: key.RevokedAt}
 		if key.RevokedAt.IsZero() {
-			view.SignsFrom = key.AddedAt
-			if live++; live > 1 {
-				view.SignsFrom = key.AddedAt.Add(s.SecretCache)
+			view.SignsFrom = ring.SignsFrom(key, s.SecretCache)
+			if r.name == ringWebhooks && key.Number == signing {
+				view.SignsFrom = key.AddedAt
 			}
+			view.Signs = key.Number == signing && !view.SignsFrom.After(s.Now())
 		}
 		views = append(views, view)
 	}
@@ -142,16 +141,17 @@ type keysAdd struct{ ringArgument }
 
 // Run adds a key and shows when it signs. The older keys stay valid for verification.
 func (c *keysAdd) Run(s *session, current storedRing) error {
-	next, err := current.addKey(s)
-	if err != nil {
-		return err
-	}
-	views, err := current.views(s, next.Private)
-	if err != nil {
-		return err
-	}
-	newest := views[len(views)-1]
-	return s.executeAndShow("add a key", "ring "+c.Ring, func() (string, error) {
+	var views []keyView
+	var newest keyView
+	return s.executeAndShow("add a key", "ring "+c.Ring, func() (_ string, err error) {
+		next, err := current.addKey(s)
+		if err != nil {
+			return "", err
+		}
+		if views, err = current.views(s, next.Private); err != nil {
+			return "", err
+		}
+		newest = views[len(views)-1]
 		return fmt.Sprintf("key %d, signs from %s", newest.Number, formatTime(newest.SignsFrom)), current.put(s, next)
 	}, func() error {
 		wait := newest.SignsFrom.Sub(newest.Added)

@@ -97,8 +97,10 @@ func TestRevokeTokens(t *testing.T) {
 	checkEqual(t, "private ring after a dry run", string(d.vault.values["token-keys"]), before)
 	keys := query[[]keyView](d, "keys revoke tokens 1 --compromised"+confirmFlags)
 	want := []keyView{{Ring: "tokens", Number: 1, Added: d.now, Revoked: d.now},
-		{Ring: "tokens", Number: 2, Added: d.now, SignsFrom: d.now, Signs: true}}
+		{Ring: "tokens", Number: 2, Added: d.now, SignsFrom: d.now.Add(keyring.SigningDelay)}}
 	checkEqual(t, "keys", keys, want)
+	d.now = d.now.Add(keyring.SigningDelay)
+	checkEqual(t, "the new key signs", query[[]keyView](d, "keys list tokens")[1].Signs, true)
 	for _, name := range []string{"token-keys", "token-public-keys"} {
 		ring, err := keyring.Parse(d.vault.values[name])
 		if err != nil {
@@ -202,7 +204,8 @@ func TestRevokeCallbacks(t *testing.T) {
 	for _, flags := range []string{"", confirmFlags} {
 		code, _, stderr := d.run("keys revoke callbacks 1 --compromised" + flags)
 		if code != ExitDone || !strings.Contains(stderr, "1 result by lookup, 1 result lost") ||
-			!strings.Contains(stderr, "Lost: sms#m-1 of ShopA") {
+			!strings.Contains(stderr, "Lost: sms#m-1 of ShopA") ||
+			!strings.Contains(stderr, "503 for new payments and SMS") {
 			t.Errorf("%q: exit %d: %s", flags, code, stderr)
 		}
 		if changed := string(d.vault.values["callback-keys"]) != before; changed != (flags != "") {

@@ -21,7 +21,8 @@ type keysRevoke struct {
 	AtOnce      bool `help:"Webhooks: stop signing with the key now. Servers with only the old secret refuse."`
 }
 
-// Run revokes a key (decision "key-rings"). The same write adds a key if no other is old enough to sign.
+// Run revokes a key (decision "key-rings"). The same write adds a key if no other is old enough to sign. That key signs
+// after keyring.SigningDelay.
 func (c *keysRevoke) Run(s *session, current storedRing) error {
 	switch {
 	case !c.Compromised:
@@ -32,8 +33,7 @@ func (c *keysRevoke) Run(s *session, current storedRing) error {
 	case c.Ring == ringWebhooks:
 		return c.revokeWebhooks(s, current)
 	}
-	next, err := current.revokeKey(s, c.Number)
-	if err != nil {
+	if _, err := current.revokeKey(s, c.Number); err != nil {
 		return err
 	}
 	detail := fmt.Sprintf("key %d, compromised", c.Number)
@@ -47,19 +47,32 @@ func (c *keysRevoke) Run(s *session, current storedRing) error {
 		}
 		detail += ": " + costs
 	}
-	views, err := current.views(s, next.Private)
-	if err != nil {
-		return err
-	}
-	return s.executeAndShow("revoke a key", "ring "+c.Ring, func() (string, error) {
+	var views []keyView
+	return s.executeAndShow("revoke a key", "ring "+c.Ring, func() (_ string, err error) {
+		next, err := current.revokeKey(s, c.Number)
+		if err != nil {
+			return "", err
+		}
+		if views, err = current.views(s, next.Private); err != nil {
+			return "", err
+		}
 		return detail, current.put(s, next)
 	}, func() error {
-		if s.Yes {
-			fmt.Fprintf(s.Stderr, "Key %d is refused everywhere from %s on.\n", c.Number,
-				formatTime(s.Now().Add(revocationTime)))
-		}
+		c.explainWait(s, views)
 		return showList(s, views)
 	})
+}
+
+// explainWait writes from when the key is refused everywhere, and what is refused until a new key signs.
+func (c *keysRevoke) explainWait(s *session, views []keyView) {
+	if s.Yes {
+		fmt.Fprintf(s.Stderr, "Key %d is refused everywhere from %s on.\n", c.Number,
+			formatTime(s.Now().Add(revocationTime)))
+	}
+	if !slices.ContainsFunc(views, func(v keyView) bool { return v.Signs }) {
+		refused := map[string]string{ringTokens: "/token", ringCallbacks: "new payments and SMS"}[c.Ring]
+		fmt.Fprintf(s.Stderr, "The new key does not sign yet: until SIGNS FROM there is 503 for %s.\n", refused)
+	}
 }
 
 // revocationTime is the longest time until every function refuses a revoked key, if it can read its secret.

@@ -55,6 +55,14 @@ func TestLeaksEndWithinAMinute(t *testing.T) {
 				l.lastUse = time.Now()
 			}
 		}
+		s.checkNewRequests()
+	}
+	for name, refused := range s.refused {
+		t.Logf("%s: 503 for %s, until the next key signs", name,
+			refused.to.Sub(refused.from).Round(100*time.Millisecond))
+	}
+	if len(s.refused) != 2 {
+		t.Error("tokens and payments were never 503: the next keys signed before every function had read them")
 	}
 	for _, l := range leaks {
 		t.Logf("%s: last used %s after the first command; what remains: %s", l.name,
@@ -66,19 +74,23 @@ func TestLeaksEndWithinAMinute(t *testing.T) {
 	s.checkSuccessors()
 }
 
+// window is a time in which requests were refused.
+type window struct{ from, to time.Time }
+
 // leakStory is a local run with a merchant that is notified and an operator that can end a token.
 type leakStory struct {
 	*testing.T
 	gateway  *localtest.Gateway
 	info     local.Info
 	operator *tokenOperator
-	orders   int    // payments that were requested
-	notified string // the order whose notification is sent again and again
+	orders   int               // payments that were requested
+	notified string            // the order whose notification is sent again and again
+	refused  map[string]window // when new requests were 503, by kind
 }
 
 func newLeakStory(t *testing.T) *leakStory {
 	gateway := localtest.Start(t, localtest.Options{})
-	s := &leakStory{T: t, gateway: gateway, info: gateway.Info()}
+	s := &leakStory{T: t, gateway: gateway, info: gateway.Info(), refused: map[string]window{}}
 	s.startOperator()
 	s.notified = s.pay()
 	return s
@@ -175,7 +187,7 @@ func (s *leakStory) operatorToken() *leak {
 		},
 		inUse: func() bool {
 			before := s.operator.leakedUses.Load()
-			s.pay()
+			s.charge()
 			return s.operator.leakedUses.Load() > before
 		},
 		remains: "the operator ends the old token; until then it accepts that from every caller",
@@ -191,6 +203,24 @@ func (s *leakStory) merchantToken() *leak {
 		},
 		inUse:   func() bool { return s.functionsAccepting(leaked.AccessToken) > 0 },
 		remains: "the merchant installs its new token",
+	}
+}
+
+// checkNewRequests requests a token and a payment. They are 503 for less than a minute, until the next keys sign.
+func (s *leakStory) checkNewRequests() {
+	s.Helper()
+	token, _ := s.tryToGetToken()
+	_, payment, _ := s.tryToPay()
+	for name, code := range map[string]int{"token": token, "payment": payment} {
+		switch {
+		case code == http.StatusServiceUnavailable:
+			if s.refused[name].from.IsZero() {
+				s.refused[name] = window{time.Now(), time.Now()}
+			}
+			s.refused[name] = window{s.refused[name].from, time.Now()}
+		case code != http.StatusOK && code != http.StatusCreated && code != http.StatusBadGateway:
+			s.Errorf("%s: %d, want to pass or 503", name, code)
+		}
 	}
 }
 

@@ -92,11 +92,40 @@ func (s *leakStory) startOperator() {
 	s.runTool("operator", "set", file)
 }
 
+// charge charges an end user, if the operator accepts our token. A charge needs no callback key.
+func (s *leakStory) charge() {
+	s.Helper()
+	s.orders++
+	body := fmt.Sprintf(`{"amountTransaction":{"endUserId":"acr:OperatorAPIToken","paymentAmount":{
+		"chargingInformation":{"amount":"500","currency":"XOF","description":"A song"},"chargingMetaData":{
+		"onBehalfOf":%q,"serviceId":"LOCAL_SERVICE"}},"transactionOperationStatus":"Charged","referenceCode":"ref-%d",
+		"clientCorrelator":"leak-%d"}}`, s.info.Merchant, s.orders, s.orders)
+	header := http.Header{
+		"Authorization": {"Bearer " + s.info.AccessToken}, "Content-Type": {"application/json"},
+		"Gw-Token": {"demo-gw-token"}, "Gw-Alias": {fmt.Sprintf("leak-%d-2000", s.orders)},
+	}
+	address := s.info.BaseURL + "/payment/v1/acr%3AOperatorAPIToken/transactions/amount"
+	code, _, text := localtest.Send(s, http.MethodPost, address, body, header)
+	if code != http.StatusCreated && (code != http.StatusBadGateway || !s.operator.ended.Load()) {
+		s.Fatalf("charge %d: %d %s", s.orders, code, text)
+	}
+}
+
 // pay requests a payment that succeeds, if the operator accepts our token. It returns the order_id.
 func (s *leakStory) pay() string {
 	s.Helper()
+	order, code, text := s.tryToPay()
+	if code != http.StatusCreated {
+		s.Fatalf("payment %s: %d %s", order, code, text)
+	}
+	return order
+}
+
+// tryToPay requests a payment, and returns its order_id and the response.
+func (s *leakStory) tryToPay() (order string, code int, text string) {
+	s.Helper()
 	s.orders++
-	order := fmt.Sprintf("%s_%d", s.info.Merchant, s.orders)
+	order = fmt.Sprintf("%s_%d", s.info.Merchant, s.orders)
 	body := fmt.Sprintf(`{"order_id":%q,"amount":"1500","currency":"XOF","reference":%q,"state":"leak",
 		"return_url":"https://shop.example/","cancel_url":"https://shop.example/","user_msisdn":"+2250712342000"}`,
 		order, s.info.Merchant)
@@ -104,11 +133,8 @@ func (s *leakStory) pay() string {
 		"Authorization": {"Bearer " + s.info.AccessToken}, "Content-Type": {"application/json"},
 		"Mno-Name": {"sandbox"}, "Country-Code": {"CI"}, "Channel": {"ussd"}, "Lang": {"fr"},
 	}
-	code, _, text := localtest.Send(s, http.MethodPost, s.info.BaseURL+"/mobilemoney/v1", body, header)
-	if code != http.StatusCreated && (code != http.StatusBadGateway || !s.operator.ended.Load()) {
-		s.Fatalf("payment %s: %d %s", order, code, text)
-	}
-	return order
+	code, _, text = localtest.Send(s, http.MethodPost, s.info.BaseURL+"/mobilemoney/v1", body, header)
+	return order, code, text
 }
 
 // notifications returns what the merchant received for the order.
@@ -162,18 +188,25 @@ func signedWith(t *testing.T, m inbox.Message, text string) bool {
 // shortLivedToken requests a token.
 func (s *leakStory) shortLivedToken() string {
 	s.Helper()
-	credentials := base64.StdEncoding.EncodeToString([]byte(s.info.ClientID + ":" + s.info.ClientSecret))
-	header := http.Header{
-		"Authorization": {"Basic " + credentials}, "Content-Type": {"application/x-www-form-urlencoded"},
-	}
-	_, _, text := localtest.Send(s, http.MethodPost, s.info.BaseURL+"/token", "grant_type=client_credentials", header)
+	code, text := s.tryToGetToken()
 	var response struct {
 		AccessToken string `json:"access_token"`
 	}
 	if err := json.Unmarshal([]byte(text), &response); err != nil || response.AccessToken == "" {
-		s.Fatalf("no token: %s", text)
+		s.Fatalf("no token: %d %s", code, text)
 	}
 	return response.AccessToken
+}
+
+// tryToGetToken requests a token, and returns the response.
+func (s *leakStory) tryToGetToken() (code int, text string) {
+	s.Helper()
+	credentials := base64.StdEncoding.EncodeToString([]byte(s.info.ClientID + ":" + s.info.ClientSecret))
+	header := http.Header{
+		"Authorization": {"Basic " + credentials}, "Content-Type": {"application/x-www-form-urlencoded"},
+	}
+	code, _, text = localtest.Send(s, http.MethodPost, s.info.BaseURL+"/token", "grant_type=client_credentials", header)
+	return code, text
 }
 
 // signedCallbacks signs callback addresses of a payment and of an SMS with the ring that leaked.

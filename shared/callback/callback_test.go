@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/secret"
@@ -336,8 +337,12 @@ func TestRevokedKeyEndsWithinAMinute(t *testing.T) {
 	if mustVerify(t, keys, path, leaked) {
 		t.Error("a token of the revoked key is accepted")
 	}
-	if !mustVerify(t, keys, path, mustRing(t, keys).Sign(path)) {
-		t.Error("the next key does not sign at once")
+	if ring := mustRing(t, keys); ring.NotYet == nil || ring.NotYet.Kind != fault.OperatorUnavailable {
+		t.Errorf("before the next key signs: %v, want OperatorUnavailable", ring.NotYet)
+	}
+	at = at.Add(keyring.SigningDelay - keyring.RenewalInterval)
+	if ring := mustRing(t, keys); ring.NotYet != nil || !mustVerify(t, keys, path, ring.Sign(path)) {
+		t.Error("the next key does not sign a minute after it was stored")
 	}
 }
 

@@ -3,9 +3,11 @@ package callback
 import (
 	"context"
 	"crypto/hmac"
+	"errors"
 	"slices"
 	"time"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 )
@@ -21,9 +23,13 @@ func New(keys *keyring.RefreshingRing, propagationTime time.Duration) *Keys {
 	return &Keys{keys: keys, propagationTime: propagationTime}
 }
 
-// Ring returns the ring to sign with. It fails if the secret could never be read.
+// Ring returns the ring to sign with. It fails if the secret could never be read. If no key may sign yet, the ring has
+// NotYet and signs nothing.
 func (k *Keys) Ring(ctx context.Context) (*Ring, error) {
 	key, err := k.keys.SigningKey(ctx)
+	if errors.Is(err, keyring.ErrNoSigningKey) {
+		return &Ring{NotYet: &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
 )
 
@@ -36,8 +37,12 @@ var tokenEncoding = base64.RawURLEncoding.Strict()
 // TokenLength is the length of every token in characters.
 const TokenLength = (tokenSize*8 + 5) / 6
 
-// Ring signs with the callback key of one moment. Take a new one from Keys for every request.
-type Ring struct{ signingKey keyring.Key }
+// Ring signs with the callback key of one moment. Take a new one from Keys for every request. While NotYet is set it
+// has no key, and no address may be issued.
+type Ring struct {
+	NotYet     *fault.Fault
+	signingKey keyring.Key
+}
 
 // KeyNumbers returns the number of the key that signs, for ledger.Entry.CallbackKeys.
 func (r *Ring) KeyNumbers() []int { return []int{r.signingKey.Number} }

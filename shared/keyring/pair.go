@@ -40,8 +40,8 @@ func (p Pair) AddKey(random io.Reader, now time.Time) (Pair, error) {
 }
 
 // RevokeKey leaves a tombstone in both rings. If no other key of both rings is old enough to sign, it first adds one,
-// which signs at once. It also revokes a key that only one of the rings has: an earlier change was interrupted, or the
-// key is from before there were two rings.
+// which signs after SigningDelay. It also revokes a key that only one of the rings has: an earlier change was
+// interrupted, or the key is from before there were two rings.
 func (p Pair) RevokeKey(
 	number int, random io.Reader, now time.Time, propagationTime time.Duration,
 ) (next Pair, err error) {

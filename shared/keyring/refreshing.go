@@ -53,31 +53,40 @@ func (k *RefreshingRing) TakeStaleUses() int {
 	return uses
 }
 
-// SigningKey returns the key to sign with (see Ring.SigningKey).
+// SigningKey returns the key to sign with (see Ring.SigningKey). It returns ErrNoSigningKey while each live key is
+// younger than SigningDelay, which follows a revocation. The first key of a ring signs at once.
 func (k *RefreshingRing) SigningKey(ctx context.Context) (Key, error) {
 	ring, err := k.Current(ctx)
 	if err != nil {
 		return Key{}, err
 	}
-	return ring.SigningKey(k.now(), k.propagationTime), nil
+	key := ring.SigningKey(k.now(), k.propagationTime)
+	if !ring.isFirst(key) && ring.SignsFrom(key, k.propagationTime).After(k.now()) {
+		return Key{}, ErrNoSigningKey
+	}
+	return key, nil
 }
 
-// ErrStaleRing means that a key number is unknown, and may belong to a new key that the ring does not have yet.
-var ErrStaleRing = errors.New("the key ring may lack a new key")
+var (
+	// ErrStaleRing means that the ring could not be renewed for SigningDelay: it may lack a key or a revocation.
+	ErrStaleRing = errors.New("the key ring could not be renewed")
+	// ErrNoSigningKey means that no live key is old enough to sign.
+	ErrNoSigningKey = errors.New("no key of the ring may sign yet")
+)
 
 const (
 	// RenewalInterval is the longest time for which the functions use a ring without reading its secret again. A
 	// revoked key is refused after it.
 	RenewalInterval = 30 * time.Second
-	// maxAge is the age from which a ring counts as not renewed: one renewal failed.
-	maxAge = 2 * RenewalInterval
-	// maxUnseenKeys is how many keys can have been added since a ring was read that is not older than maxAge.
-	maxUnseenKeys = 2
+	// SigningDelay is the shortest time from the storing of a key to its first signature. It is also the age from which
+	// a ring counts as not renewed: one renewal failed. So a ring that was renewed in time has every key that signs.
+	SigningDelay = 2 * RenewalInterval
 )
 
 // FindKey returns the live key with a number. Numbers are issued in order, so a lower number than the ring's last one
-// is certainly revoked or retired. A higher one causes one refresh of the secret, which the source limits in rate.
-// After an error, such as ErrStaleRing, it is unknown whether the key exists.
+// is certainly revoked or retired. A higher one causes a refresh of the secret, which the source limits in rate for all
+// numbers together. If the renewed ring lacks it, nothing valid can be signed with it. After an error, such as
+// ErrStaleRing, it is unknown whether the key exists.
 func (k *RefreshingRing) FindKey(ctx context.Context, number int) (Key, bool, error) {
 	ring, err := k.Current(ctx)
 	if err != nil {
@@ -100,13 +109,8 @@ func (k *RefreshingRing) FindKey(ctx context.Context, number int) (Key, bool, er
 	return key, found, nil
 }
 
-// mayLack reports whether a number above the last known one can belong to a key that was added since the ring was
-// read. The source may return an earlier value for a short time after a change, so a fetch proves nothing about the
-// next numbers.
-func (k *RefreshingRing) mayLack(number, last int) bool {
-	age, known := k.age()
-	return known && number > last && (number <= last+maxUnseenKeys || age >= maxAge)
-}
+// mayLack reports whether a number above the last known one can belong to a key that signs.
+func (k *RefreshingRing) mayLack(number, last int) bool { return number > last && k.stale() }
 
 // CheckFresh returns ErrStaleRing if the ring could not be renewed in time.
 func (k *RefreshingRing) CheckFresh() error {
@@ -116,17 +120,11 @@ func (k *RefreshingRing) CheckFresh() error {
 	return nil
 }
 
-// stale reports whether the ring could not be renewed in time, so that a revocation may be missing.
+// stale reports whether the ring's valid text was fetched too long ago. It is false if the source reports no time.
 func (k *RefreshingRing) stale() bool {
-	age, known := k.age()
-	return known && age >= maxAge
-}
-
-// age returns the time since the ring's valid text was fetched, false if the source does not report it.
-func (k *RefreshingRing) age() (age time.Duration, known bool) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	return k.now().Round(0).Sub(k.validAt), !k.validAt.IsZero()
+	return !k.validAt.IsZero() && k.now().Round(0).Sub(k.validAt) >= SigningDelay
 }
 
 // parseCached returns the ring of a secret's value, parsed once. An invalid value leaves the last valid ring in use: a

@@ -119,8 +119,9 @@ func TestNewKeySignsAfterPropagationTime(t *testing.T) {
 	}
 }
 
-// decision "key-rings": a number that may belong to a new key causes an error, not a refusal.
-func TestUnknownNumberInAStaleRing(t *testing.T) {
+// decision "key-rings": a number above the last one is refused if the ring was renewed in time. Else it is unknown
+// whether its key exists.
+func TestUnknownNumber(t *testing.T) {
 	newer := newStoredRing(t, start, start.Add(time.Minute))
 	becomeUnreadable := func(v *stubSource) { v.fail = errors.New("gone") }
 	for _, c := range []struct {
@@ -130,12 +131,13 @@ func TestUnknownNumberInAStaleRing(t *testing.T) {
 		spoil  func(*stubSource)
 		want   error
 	}{
-		{"the next number may be new", 3, 2 * life, func(*stubSource) {}, ErrStaleRing},
-		{"also the one after it", 4, 2 * life, func(*stubSource) {}, ErrStaleRing},
-		{"a far number is forged", 5, 2 * life, func(*stubSource) {}, nil},
-		{"renewed in time", 5, maxAge - time.Second, becomeUnreadable, nil},
-		{"not renewed since", 5, maxAge, becomeUnreadable, ErrStaleRing},
-		{"an invalid edit since", 5, life, func(v *stubSource) { v.text = []byte("{oops") }, ErrStaleRing},
+		{"the next number", 3, 0, func(*stubSource) {}, nil},
+		{"the next number, after a renewal", 3, 2 * life, func(*stubSource) {}, nil},
+		{"a far number", 60_000, 2 * life, func(*stubSource) {}, nil},
+		{"the next number, renewed in time", 3, SigningDelay - time.Second, becomeUnreadable, nil},
+		{"the next number, not renewed since", 3, SigningDelay, becomeUnreadable, ErrStaleRing},
+		{"a far number, not renewed since", 60_000, SigningDelay, becomeUnreadable, ErrStaleRing},
+		{"an invalid edit since", 3, life, func(v *stubSource) { v.text = []byte("{oops") }, ErrStaleRing},
 		{"a number below the last is certain", 0, life, becomeUnreadable, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,5 +155,90 @@ func TestUnknownNumberInAStaleRing(t *testing.T) {
 				t.Errorf("key 2, which is in the ring: found %v, error %v", found, err)
 			}
 		})
+	}
+}
+
+// Unknown clients that send all numbers cause one fetch in 30 seconds together, and never an error.
+func TestUnknownNumbersShareOneRefresh(t *testing.T) {
+	v, now := &stubSource{text: newStoredRing(t, start)}, &clock{at: start}
+	keys := newKeys(v, now)
+	const minutes = 10
+	for range minutes * 60 {
+		for number := range 20 {
+			if _, found, err := keys.FindKey(t.Context(), 2+number*3000); found || err != nil {
+				t.Fatalf("a number that was never issued: found %v, error %v", found, err)
+			}
+		}
+		now.at = now.at.Add(time.Second)
+	}
+	if most := 1 + minutes*2 + minutes*60/int(life.Seconds()); v.fetches > most {
+		t.Errorf("%d fetches in %d minutes, want at most %d", v.fetches, minutes, most)
+	}
+}
+
+// decision "key-rings": a new key signs only 60 seconds after it was stored, except the first one of a ring.
+func TestNewKeyAfterARevocation(t *testing.T) {
+	stored := start.Add(time.Hour)
+	first := newStoredRing(t, start)
+	revoke := func(text []byte, number int) []byte {
+		next, err := RevokeKey(text, number, stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	successor := revoke(newStoredRing(t, start, stored), 1)
+	for _, c := range []struct {
+		name string
+		text []byte
+		at   time.Time
+		want int // 0 for ErrNoSigningKey
+	}{
+		{"the first key", first, start, 1},
+		{"the first key, by a clock that is behind", first, start.Add(-time.Hour), 1},
+		{"the only key after a revocation", successor, stored, 0},
+		{"just before it signs", successor, stored.Add(SigningDelay - time.Second), 0},
+		{"60 seconds after it was stored", successor, stored.Add(SigningDelay), 2},
+		{"an older key signs on", revoke(newStoredRing(t, start, start, stored), 1), stored, 2},
+		{"a younger key than a cache lifetime",
+			revoke(newStoredRing(t, start, stored.Add(-2*SigningDelay), stored), 1), stored, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			key, err := newKeys(&stubSource{text: c.text}, &clock{at: c.at}).SigningKey(t.Context())
+			if key.Number != c.want || errors.Is(err, ErrNoSigningKey) != (c.want == 0) {
+				t.Errorf("key %d signs, error %v, want key %d", key.Number, err, c.want)
+			}
+		})
+	}
+}
+
+// A verifier whose ring is less than SigningDelay old has each key that signs, for any times of the last change.
+func TestVerifierHasEveryKeyThatSigns(t *testing.T) {
+	for age := time.Duration(0); age < SigningDelay; age += time.Second {
+		for since := time.Duration(0); since < 2*SigningDelay; since += time.Second {
+			stored := start.Add(time.Hour)
+			now := &clock{at: stored.Add(since)}
+			successor, err := RevokeKey(newStoredRing(t, start, stored), 1, stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := newKeys(&stubSource{text: successor}, now).SigningKey(t.Context())
+			if err != nil {
+				continue
+			}
+			read := &clock{at: now.at.Add(-age)}
+			source := &stubSource{text: newStoredRing(t, start)}
+			if !read.at.Before(stored) {
+				source.text = successor
+			}
+			verifier := newKeys(source, read)
+			if _, err := verifier.Current(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			read.at, source.fail = now.at, errors.New("gone")
+			if _, found, err := verifier.FindKey(t.Context(), key.Number); !found || err != nil {
+				t.Fatalf("%v after the storing, in a ring of %v: found %v, error %v", since, age, found, err)
+			}
+		}
 	}
 }

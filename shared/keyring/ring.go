@@ -2,7 +2,7 @@
 // that signs, and finds the key that verifies (decision "key-rings").
 //
 // It signs nothing itself. Its invariants: a number always names the same key, also after the key was revoked. A key
-// signs only after every running function had the time to read it, unless every older key is revoked. A key is removed
+// signs only after every running function had the time to read it, except the first one of a ring. A key is removed
 // only after its successor signs.
 package keyring
 
@@ -29,7 +29,7 @@ type Key struct {
 	Number int `json:"number"`
 	// Value is the key, KeySize bytes; none if the key is revoked. It is never logged.
 	Value []byte `json:"key,omitempty"`
-	// AddedAt is when the key entered the ring.
+	// AddedAt is when the key was stored.
 	AddedAt time.Time `json:"added"`
 	// RevokedAt is when the key was revoked; zero for a live key. A revoked key stays as a tombstone, so that its
 	// number is never issued again.
@@ -104,8 +104,8 @@ func (r *Ring) FindKey(number int) (Key, bool) {
 func (r *Ring) lastNumber() int { return r.keys[len(r.keys)-1].Number }
 
 // SigningKey returns the key to sign with: the highest number among the live keys that are at least propagationTime
-// old, so that every function has read it. If no key is that old, the lowest live number signs: a new ring, or one
-// whose older keys were revoked, has no other.
+// old, so that every function has read it. If no key is that old, it is the lowest live number: a new ring, or one
+// whose older keys were revoked, has no other. RefreshingRing signs with that one only after SigningDelay.
 func (r *Ring) SigningKey(now time.Time, propagationTime time.Duration) Key {
 	lowest := Key{}
 	for _, key := range slices.Backward(r.keys) {
@@ -119,6 +119,22 @@ func (r *Ring) SigningKey(now time.Time, propagationTime time.Duration) Key {
 	}
 	return lowest
 }
+
+// SignsFrom returns from when a live key may sign, if no older one is revoked meanwhile.
+func (r *Ring) SignsFrom(key Key, propagationTime time.Duration) time.Time {
+	hasOlder := slices.ContainsFunc(r.keys, func(k Key) bool { return k.isLive() && k.Number < key.Number })
+	switch {
+	case r.isFirst(key):
+		return key.AddedAt
+	case hasOlder:
+		return key.AddedAt.Add(propagationTime)
+	default: // the older keys were revoked
+		return key.AddedAt.Add(min(SigningDelay, propagationTime))
+	}
+}
+
+// isFirst reports whether nothing was signed before a key.
+func (r *Ring) isFirst(key Key) bool { return key.Number == r.keys[0].Number }
 
 // SigningEndedAt returns when the last function stopped signing with a live key: propagationTime after the next live
 // key was added. It returns false for the newest live key, and for one that is unknown or revoked.
@@ -147,8 +163,8 @@ func (r *Ring) MayHaveSigned(number int, from, to time.Time, propagationTime tim
 		return false
 	}
 	ended, ends := r.SigningEndedAt(number, propagationTime)
-	isFirst := number == r.keys[0].Number
-	return (isFirst || !key.AddedAt.After(to.Add(windowMargin))) && (!ends || !ended.Add(windowMargin).Before(from))
+	began := r.isFirst(key) || !key.AddedAt.After(to.Add(windowMargin))
+	return began && (!ends || !ended.Add(windowMargin).Before(from))
 }
 
 // MayHaveLost reports whether a revoked key may have signed at any time of a range.

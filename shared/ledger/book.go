@@ -67,6 +67,17 @@ func (b *Book) ReserveExisting(
 	return b.takeOver(ctx, existing, fresh, resendWindow, false)
 }
 
+// FindExisting is Reserve for a time in which nothing can be sent: it writes nothing. It returns nil for a key that is
+// new or released. An entry that would be taken over to send it again is StillUnknown.
+func (b *Book) FindExisting(ctx context.Context, e *Entry, _ func(*Entry) time.Duration) (*Entry, Verdict, error) {
+	existing, err := b.Find(ctx, e.Key)
+	verdict := Decide(existing, e, Timestamp(b.Now()), 0)
+	if err != nil || verdict == NewReservation || verdict == TakenOver {
+		return nil, 0, err
+	}
+	return existing, verdict, nil
+}
+
 // newReservation returns a copy of e as the first reservation of its key.
 func (b *Book) newReservation(e *Entry) (*Entry, error) {
 	now := Timestamp(b.Now())

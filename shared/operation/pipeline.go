@@ -57,6 +57,8 @@ type Choice struct {
 	operator.Selection
 	// Refusal is set if nothing serves the request now. A key that has an entry already gets its response.
 	Refusal error
+	// NotYet is set while nothing can be sent. It refuses a key that is new or released; nothing is written then.
+	NotYet *fault.Fault
 	// Check returns why the driver's platform does not take the request; nil checks nothing.
 	Check CheckFunc
 }
@@ -121,7 +123,10 @@ func (p *Pipeline) Reserve(
 		refusal = p.pin(ctx, choice, e)
 	}
 	reserve := p.Book.Reserve
-	if refusal != nil {
+	switch {
+	case choice.NotYet != nil:
+		reserve, refusal = p.Book.FindExisting, choice.NotYet
+	case refusal != nil:
 		reserve = p.Book.ReserveExisting
 	}
 	entry, verdict, err := reserve(ctx, e, resendWindow)

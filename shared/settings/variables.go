@@ -55,8 +55,9 @@ const day = 24 * time.Hour
 // definitions has the defaults and limits. A variable without a row has the default "" and no limits. It is never
 // changed.
 var definitions = map[string]definition{
-	ProfileCacheTTL:       {defaultValue: "30s", maximum: time.Minute}, // a revocation must take effect within 60 s
-	SecretCacheTTL:        {defaultValue: "5m", minimum: time.Second, maximum: time.Hour},
+	ProfileCacheTTL: {defaultValue: "30s", maximum: time.Minute}, // a revocation must take effect within 60 s
+	// A new key signs after it, at least after keyring.SigningDelay.
+	SecretCacheTTL:        {defaultValue: "5m", minimum: time.Minute, maximum: time.Hour},
 	AccessTokenLifetime:   {defaultValue: "1h", minimum: time.Minute, maximum: day},
 	OperatorTimeout:       {defaultValue: "12s", minimum: time.Second, maximum: 20 * time.Second},
 	LookupTimeout:         {defaultValue: "5s", minimum: time.Second, maximum: 15 * time.Second},
