@@ -6,16 +6,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"mobilegateway/internal/repository"
 )
 
-// maven is a stub that copies the files of ./registry, as Maven copies what a registry gives.
+// maven is a stub that copies the files of ./registry, as Maven copies what a registry gives. It refuses every plugin
+// but our own: a plugin of a registry runs before its hash is compared.
 const maven = `#!/bin/sh
-for argument in "$@"; do case $argument in -DoutputDirectory=*) folder=${argument#*=} ;; esac; done
-mkdir -p "$folder" && cp "$REGISTRY"/* "$folder"
+for argument in "$@"; do case $argument in
+  -Doutput=*) folder=${argument#*=}/lib ;;
+  mobilegateway:copy:1:copy) ours=1 ;;
+  *:*:*) echo "executes $argument" >&2; exit 1 ;;
+esac; done
+[ -n "$folder" ] || { echo "Maven home: /"; exit; }
+[ -n "$ours" ] && mkdir -p "$folder" && cp "$REGISTRY"/* "$folder"
 `
 
 // TestInstallChecksJars runs e2e/tools/install on a registry that gives other files than pom.sha256 lists.
@@ -66,10 +73,17 @@ func install(t *testing.T, root string, files map[string]string, hashes string) 
 	}
 	all := map[string]string{
 		"e2e/tools/install": string(script), "e2e/tools/pom.xml": "<project/>", "e2e/tools/pom.sha256": hashes,
-		"e2e/tools/uv.txt": "", "bin/mvn": maven, "bin/java": "#!/bin/sh\n",
+		"e2e/tools/uv.txt": "", "bin/mvn": maven, "bin/javac": "#!/bin/sh\n", "bin/jar": "#!/bin/sh\n",
 	}
 	for name, content := range files {
 		all["registry/"+name] = content
+	}
+	for _, name := range []string{"copy", "Copy.java", "plugin.xml"} {
+		text, err := os.ReadFile(filepath.Join(checkout, "e2e/tools/maven", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all["e2e/tools/maven/"+name] = string(text)
 	}
 	for name, content := range all {
 		path := filepath.Join(root, name)
@@ -91,4 +105,44 @@ func install(t *testing.T, root string, files map[string]string, hashes string) 
 func hexOf(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:])
+}
+
+// TestWorkflowsArePinned checks that the public workflow names each action and each container by a hash: a tag may
+// name something else tomorrow.
+func TestWorkflowsArePinned(t *testing.T) {
+	checkout, err := repository.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(checkout, ".github/workflows/ci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`(?m)^[ -]*(?:uses|image|container): *(\S+)`).FindAllSubmatch(text, -1)
+	if len(named) < 2 {
+		t.Fatalf("%d actions and containers, want some", len(named))
+	}
+	pinned := regexp.MustCompile(`^\S+@(?:[0-9a-f]{40}|sha256:[0-9a-f]{64})$`)
+	for _, name := range named {
+		if !pinned.Match(name[1]) {
+			t.Errorf("%s is named by a tag, want a hash", name[1])
+		}
+	}
+}
+
+// TestMavenExecutesNoPlugin checks that no script lets Maven execute a plugin of a registry.
+func TestMavenExecutesNoPlugin(t *testing.T) {
+	checkout, err := repository.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"e2e/tools/install", "e2e/tools/maven/copy", "tools/licences/check.py"} {
+		text, err := os.ReadFile(filepath.Join(checkout, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, plugin := range regexp.MustCompile(`[\w.-]+:[\w.-]+-plugin:\S+`).FindAll(text, -1) {
+			t.Errorf("%s executes %s before its hash is compared", name, plugin)
+		}
+	}
 }

@@ -55,10 +55,8 @@ def read_maven(lists):
     """Reads the artifacts of each pom.xml. The user of an artifact chooses one of its licences."""
     for source in lists:
         with tempfile.TemporaryDirectory() as out:
-            run("mvn", "-q", "-B", "-f", source, "org.codehaus.mojo:license-maven-plugin:2.7.0:add-third-party",
-                "-Dlicense.acceptPomPackaging=true", f"-Dlicense.outputDirectory={out}",
-                f"-Dlicense.fileTemplate={HERE.absolute()}/maven.ftl")
-            rows = Path(out, "THIRD-PARTY.txt").read_text().splitlines()
+            run("e2e/tools/maven/copy", source, out)
+            rows = Path(out, "licences.txt").read_text().splitlines()
         if not rows:
             fail(f"{source} names no artifact")
         for name, version, *licences in (row.split("\t") for row in rows):

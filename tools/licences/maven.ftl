@@ -1,3 +1,0 @@
-<#list dependencyMap as entry>
-${entry.getKey().groupId}:${entry.getKey().artifactId}	${entry.getKey().version}	${entry.getValue()?join("\t")}
-</#list>
