@@ -66,6 +66,17 @@ func (t *Tape) Choose(label string, count int) int {
 	return value
 }
 
+// ChooseApart is Choose for kinds of history that were added later. It takes nothing from the generator, so that the
+// other choices of a seed stay as they were. Its value depends on the label and on the choices by Choose before it.
+func (t *Tape) ChooseApart(label string, count int) int {
+	state := t.state
+	defer func() { t.state = state }()
+	for _, letter := range []byte(label) {
+		t.state = Mix(t.state ^ uint64(letter))
+	}
+	return t.Choose(label, count)
+}
+
 // Happens reports whether something with a rate per mille happens. It is false for zero.
 func (t *Tape) Happens(label string, perMille int) bool {
 	if perMille <= 0 {

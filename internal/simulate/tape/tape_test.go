@@ -43,6 +43,26 @@ func TestForceFixesTheChoicesOfALabel(t *testing.T) {
 	}
 }
 
+func TestChooseApartLeavesTheOtherChoices(t *testing.T) {
+	alone, beside := tape.FromSeed(7), tape.FromSeed(7)
+	apart := map[int]bool{}
+	for range 40 {
+		apart[beside.ChooseApart("apart", 8)] = true
+		if a, b := alone.Choose("a", 1000), beside.Choose("a", 1000); a != b {
+			t.Fatalf("chose %d, and %d beside choices apart", a, b)
+		}
+	}
+	if len(apart) != 8 {
+		t.Errorf("chose only %v apart", apart)
+	}
+	repeated := tape.FromChoices(beside.Values())
+	for place, choice := range beside.Choices() {
+		if got := repeated.Choose(choice.Label, choice.Count); got != choice.Value {
+			t.Fatalf("choice %d is %d, want %d", place, got, choice.Value)
+		}
+	}
+}
+
 func TestHappensKeepsItsRate(t *testing.T) {
 	drawn, happened := tape.FromSeed(1), 0
 	for range 10_000 {
