@@ -124,9 +124,9 @@ func (a *amounts) checkEnd(e *ledger.Entry) {
 			a.checker.fail(6, "%s counts against no limit, and %d is counted", e.Key, counted)
 		}
 	case e.NotApplied() && counted > a.kept[e.Key.String()] && !a.checker.world.amountsMayStay:
-		a.checker.fail(6, "%s was not applied, and %d is still counted", e.Key, counted)
+		a.checker.fail(6, "%s of %s was not applied, and %d is still counted", e.Key, e.SentAt, counted)
 	case !e.NotApplied() && counted > e.AmountMinor && !a.checker.world.amountsMayStay:
-		a.checker.fail(6, "%s has the amount %d, and %d is counted", e.Key, e.AmountMinor, counted)
+		a.checker.fail(6, "%s of %s has the amount %d, and %d is counted", e.Key, e.SentAt, e.AmountMinor, counted)
 	}
 }
 
@@ -150,7 +150,8 @@ func (a *amounts) transition(key string, before, after *ledger.Entry) {
 	isSuccess := after.Kind == ledger.Payment && after.Status == ledger.Successful && before.Status != after.Status
 	counted := a.counted[key]
 	if isSuccess && after.CountsDailyAmount && counted < after.AmountMinor && !isDayDeleted(after) {
-		a.checker.fail(6, "%s became successful with %d, and %d is counted", key, after.AmountMinor, counted)
+		a.checker.fail(6, "%s of %s became successful with %d, and %d is counted", key, after.SentAt, after.AmountMinor,
+			counted)
 	}
 }
 

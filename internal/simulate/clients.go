@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ type order struct {
 	event     []byte
 	otherBody []byte // the same key with another body
 	attempts  int
+	isDropped bool
 	responses []outside.Response // to requests with the order's own body
 	calls     []*call
 	facts     []fact // what the merchant has learned about the order's end
@@ -122,6 +124,7 @@ func (w *World) newOrder(s *shop, function string, number int) *order {
 	if function == functionPay {
 		w.checker.addNumber(o.wanted.Payer)
 	}
+	o.isDropped = slices.Contains(w.without, len(w.orders))
 	w.orders = append(w.orders, o)
 	return o
 }
@@ -151,6 +154,9 @@ func (w *World) newEvent(o *order, body int) (event []byte, token string) {
 
 // request sends a request of an order. The merchant repeats it until it knows the outcome, or gives up.
 func (w *World) request(o *order, body int) {
+	if o.isDropped {
+		return
+	}
 	o.attempts++
 	w.counts.Requests++
 	own := body == ownBody

@@ -44,6 +44,9 @@ func (w *World) drawReads() {
 
 // readStatus reads the status of an order, and checks what the reader learns.
 func (w *World) readStatus(o *order, reader int) {
+	if o.isDropped {
+		return
+	}
 	token := map[int]string{readerOwner: w.currentToken(o.shop), readerForeign: w.foreignToken(o.shop)}[reader]
 	began, mustRefuse := w.kernel.Steps(), w.mustRefuse(o.shop, token)
 	w.count("status read: " + []string{"own", "by another merchant", "without a token"}[reader])

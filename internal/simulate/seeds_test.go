@@ -1,10 +1,12 @@
 package simulate
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -54,7 +56,8 @@ func TestSeeds(t *testing.T) {
 			return true
 		}
 		const again = "run it again: go test ./internal/simulate -run TestSeeds -seed %d -platforms %d -v"
-		failure := fmt.Sprintf("seed %d: %s\n"+again, seed, result.Violation, seed, *platformStep)
+		failure := fmt.Sprintf("seed %d: %s%s\n"+again, seed, result.Violation, sentenceOf(t, result.Violation), seed,
+			*platformStep)
 		t.Error(failure)
 		failures = append(failures, failure)
 		if len(failed) < *storyCount {
@@ -68,7 +71,7 @@ func TestSeeds(t *testing.T) {
 			report.Violations, report.Histories, *seedCount)
 	}
 	for _, seed := range slices.Sorted(maps.Keys(failed)) {
-		showShrunk(t, failed[seed], optionsOf(seed))
+		showShrunk(t, seed, failed[seed], optionsOf(seed))
 	}
 	number := float64(report.Histories)
 	t.Logf("%d histories of the seeds from %d in %s: %.0f a second, %.0f per CPU-second\n%s", report.Histories,
@@ -148,21 +151,97 @@ func TestWorkersGiveSameReport(t *testing.T) {
 	}
 }
 
-// showShrunk looks for the simplest history with the same kind of violation, and logs its story.
-func showShrunk(t *testing.T, failed Result, options Options) {
+// showShrunk looks for the simplest history whose violation has the same form, and logs its story. It first drops whole
+// orders.
+func showShrunk(t *testing.T, seed uint64, failed Result, options Options) {
 	t.Helper()
-	const kind = len("invariant 1:") // the violation's number
-	prefix := failed.Violation.Error()[:min(kind, len(failed.Violation.Error()))]
-	runs := 0
-	shortest := tape.Shrink(failed.Choices, maxShrinkRuns, func(choices []int) bool {
+	form, choices, runs := formOf(failed.Violation), failed.Choices, 0
+	fails := func(choices *tape.Tape) (Result, bool) {
 		runs++
-		result := runHistory(t, tape.FromChoices(choices), options)
-		return result.Violation != nil && result.Violation.Error()[:min(kind, len(result.Violation.Error()))] == prefix
+		result := runHistory(t, choices, options)
+		return result, result.Violation != nil && formOf(result.Violation) == form
+	}
+	for place := range failed.Orders {
+		kept := options.Without
+		options.Without = append(slices.Clone(kept), place)
+		for _, candidate := range []*tape.Tape{tape.FromChoices(choices), tape.FromSeed(seed)} {
+			if result, isSame := fails(candidate); isSame {
+				choices, kept = result.Choices, options.Without
+				break
+			}
+		}
+		options.Without = kept
+	}
+	shortest := tape.Shrink(choices, maxShrinkRuns, func(choices []int) bool {
+		_, isSame := fails(tape.FromChoices(choices))
+		return isSame
 	})
-	before, after := nonZero(failed.Choices), nonZero(shortest)
-	t.Logf("shrunk from %d to %d choices that are not zero, in %d runs:", before, after, runs)
+	t.Logf("shrunk from %d orders to %d, and from %d to %d choices that are not zero, in %d runs:", failed.Orders,
+		failed.Orders-len(options.Without), nonZero(failed.Choices), nonZero(shortest), runs)
 	options.Story = true
 	logStory(t, runHistory(t, tape.FromChoices(shortest), options))
+}
+
+// The parts of a violation that differ between two histories of one defect: words with a digit, quoted texts, and
+// bodies.
+var (
+	variableParts = regexp.MustCompile(`"[^"]*"|\S*\d\S*|(Open|Limit)Shop\S*`)
+	bodyPart      = regexp.MustCompile(`(?s)\{.*`)
+)
+
+// formOf is a violation without the parts that differ between two histories of one defect.
+func formOf(violation error) string {
+	number, text, _ := strings.Cut(violation.Error(), ":")
+	return number + ":" + variableParts.ReplaceAllString(bodyPart.ReplaceAllString(text, ""), "#")
+}
+
+// TestFormOf compares the forms of violations.
+func TestFormOf(t *testing.T) {
+	const first = `invariant 8: pay#OpenShop_31: the notification of failed (webhook-id "a b") is dead after 2h3m`
+	for _, c := range []struct {
+		text   string
+		isSame bool
+	}{
+		{`invariant 8: pay#LimitShop_2: the notification of failed (webhook-id "c") is dead after 40m`, true},
+		{`invariant 8: pay#LimitShop_2: the notification of expired (webhook-id "c") is dead after 40m`, false},
+		{`invariant 7: pay#LimitShop_2: the notification of failed (webhook-id "c") is dead after 40m`, false},
+		{`invariant 8: pay#LimitShop_2 became failed without a notification`, false},
+	} {
+		if got := formOf(errors.New(c.text)) == formOf(errors.New(first)); got != c.isSame {
+			t.Errorf("%q has the form of %q: %v, want %v", c.text, first, got, c.isSame)
+		}
+	}
+}
+
+// invariantRow is a row of the table in docs/reliability.md: the number and the sentences of an invariant.
+var invariantRow = regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]+) \| [^|]*\|$`)
+
+// sentenceOf returns what docs/reliability.md says about the invariant of a violation, "" for another violation.
+func sentenceOf(t *testing.T, violation error) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/reliability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, invariants, _ := strings.Cut(string(page), "## The invariants")
+	for _, row := range invariantRow.FindAllStringSubmatch(invariants, -1) {
+		if strings.HasPrefix(violation.Error(), "invariant "+row[1]+":") {
+			return "\ninvariant " + row[1] + ": " + row[2]
+		}
+	}
+	return ""
+}
+
+// TestSentenceOf fails if a violation does not quote its invariant.
+func TestSentenceOf(t *testing.T) {
+	for number := 1; number <= 10; number++ {
+		if got := sentenceOf(t, fmt.Errorf("invariant %d: a violation", number)); len(got) < 40 {
+			t.Errorf("invariant %d is quoted as %q", number, got)
+		}
+	}
+	if got := sentenceOf(t, errors.New("a task did not end")); got != "" {
+		t.Errorf("a violation of no invariant quotes %q", got)
+	}
 }
 
 func nonZero(choices []int) int {

@@ -38,6 +38,18 @@ func logStory(t *testing.T, result Result) {
 	}
 }
 
+// TestWithout runs a history without one of its orders, which then sends nothing.
+func TestWithout(t *testing.T) {
+	all := runHistory(t, tape.FromSeed(3), Options{})
+	fewer := runHistory(t, tape.FromSeed(3), Options{Without: []int{0}})
+	none := runHistory(t, tape.FromSeed(3), Options{Without: []int{0, 1}})
+	if all.Orders != 2 || fewer.Counts.Requests == 0 || fewer.Counts.Requests >= all.Counts.Requests ||
+		none.Counts.Requests != 0 {
+		t.Errorf("%d orders; %d requests, then %d and %d without orders", all.Orders, all.Counts.Requests,
+			fewer.Counts.Requests, none.Counts.Requests)
+	}
+}
+
 // TestSameSeedSameHistory runs seeds twice: their stories are equal byte for byte.
 func TestSameSeedSameHistory(t *testing.T) {
 	for seed := uint64(1); seed <= 30; seed++ {

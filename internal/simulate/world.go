@@ -50,6 +50,7 @@ type World struct {
 	shops      []*shop
 	tools      *sync.Pool // the blueprint's
 	orders     []*order
+	without    []int // places of orders that send nothing
 	rates      rates
 	crashProne crashProne
 	faults     *outside.Faults
@@ -112,6 +113,8 @@ type Options struct {
 	Story bool
 	// Platforms mixes payments by the operators' platforms with orders by the gateway's protocol.
 	Platforms bool
+	// Without are the places of orders whose clients send nothing.
+	Without []int
 	// Plan, if set, replaces the drawn rates, orders and windows.
 	Plan func(*World)
 }
@@ -122,6 +125,7 @@ type Result struct {
 	Choices   []int
 	Story     []string
 	Counts    Counts
+	Orders    int
 	Simulated time.Duration
 	// Faults has the number of injected faults by kind, and Sites the outside calls of functions.
 	Faults map[string]int
@@ -135,7 +139,7 @@ func Run(choices *tape.Tape, options Options) Result {
 		return Result{Violation: err}
 	}
 	w := newWorld(b, choices)
-	w.hasStory = options.Story
+	w.hasStory, w.without = options.Story, options.Without
 	switch {
 	case options.Plan != nil:
 		options.Plan(w)
@@ -154,7 +158,7 @@ func Run(choices *tape.Tape, options Options) Result {
 	}
 	w.counts.Steps = w.kernel.Steps()
 	return Result{
-		Violation: w.violation, Choices: choices.Values(), Story: w.story, Counts: w.counts,
+		Violation: w.violation, Choices: choices.Values(), Story: w.story, Counts: w.counts, Orders: len(w.orders),
 		Simulated: time.Since(bubbleStart), Faults: w.faultCounts(), Sites: slices.Collect(maps.Values(w.sites)),
 	}
 }
