@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -118,7 +119,7 @@ const shortLife = time.Hour
 
 // requestToken lets a merchant get a short-lived token, which half of its next requests then have.
 func (w *World) requestToken(s *shop) {
-	mustRefuse := w.mustRefuse(s, s.clientSecret)
+	mustRefuse := w.mustRefuse(s, s.clientSecret) != ""
 	w.invoke(functionToken, outside.TokenEvent(s.profile.ID, s.clientSecret), func(r result) {
 		issued := struct {
 			Token string `json:"access_token"`
@@ -128,8 +129,8 @@ func (w *World) requestToken(s *shop) {
 			!w.readOutput([]byte(response.Body), &issued) {
 			return
 		}
-		if mustRefuse && w.mustRefuse(s, s.clientSecret) {
-			w.checker.fail(5, "a suspended merchant got a token")
+		if reason := w.mustRefuse(s, s.clientSecret); mustRefuse && reason != "" {
+			w.checker.fail(5, "%s got a token, and was %s", s.Name, reason)
 		}
 		w.checker.addSecrets(issued.Token)
 		w.tokens[s.Name], w.shortLived[s.Name] = issued.Token, shortLivedToken{issued.Token, time.Now()}
@@ -167,8 +168,12 @@ func (w *World) refuseShortLived(s *shop, began time.Time) {
 
 // limitRequests limits a merchant to one request a second for some time.
 func (w *World) limitRequests(s *shop, i *instance) {
-	w.runCommand(i, "merchant", "change", s.Name, "--requests-per-second", "1", "--burst", "1")
+	rate, state := strconv.Itoa(requestRate), w.changed[s.Name]
+	if _, done := w.runCommand(i, "merchant", "change", s.Name, "--requests-per-second", rate, "--burst", rate); done {
+		state.limitedAt = time.Now()
+	}
 	w.later(w.drawOverlap(), func(i *instance) {
+		state.limitedAt = time.Time{}
 		w.runCommand(i, "merchant", "change", s.Name, "--requests-per-second", "0")
 	})
 }
@@ -217,17 +222,21 @@ func (w *World) resume(s *shop, i *instance) {
 	w.runCommand(i, "merchant", "resume", s.Name)
 }
 
-// mustRefuse reports whether a request must be refused: its token was revoked, or its merchant was suspended, longer
-// ago than the greatest age of a profile. A request is refused only if this is true at its start and at its end: the
-// merchant may be resumed meanwhile.
-func (w *World) mustRefuse(s *shop, token string) bool {
-	now := time.Now()
-	for _, since := range []time.Time{w.refused[token], w.suspended[s.Name]} {
-		if !since.IsZero() && now.Sub(since) > profileAge {
-			return true
-		}
+// mustRefuse returns why a request must be refused, "" if it need not. The reason is older than the greatest age of a
+// profile. A request must be refused only if there is a reason at its start and at its end, because the merchant may be
+// resumed meanwhile.
+func (w *World) mustRefuse(s *shop, token string) string {
+	reason, since := "revoked", w.refused[token]
+	if issued := w.shortLived[s.Name]; issued.text == token && since.Equal(issued.issuedAt.Add(shortLife)) {
+		reason = "expired"
 	}
-	return false
+	if since.IsZero() || time.Since(since) <= profileAge {
+		reason, since = "suspended", w.suspended[s.Name]
+	}
+	if since.IsZero() || time.Since(since) <= profileAge {
+		return ""
+	}
+	return fmt.Sprintf("%s at %s", reason, since.Sub(bubbleStart))
 }
 
 // readOutput decodes the output of a command.

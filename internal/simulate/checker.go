@@ -141,7 +141,8 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 	}
 	mayRepin := before.State == ledger.Released && before.Fingerprint == ""
 	if !mayRepin && (after.Account != before.Account || after.UpstreamKey != before.UpstreamKey) {
-		c.fail(2, "%s: its account or its key at the operator changed", key)
+		c.fail(2, "%s: its account and its key at the operator were %q %q, and are %q %q", key, before.Account,
+			before.UpstreamKey, after.Account, after.UpstreamKey)
 	}
 	if before.ResponseStatus != 0 && (after.ResponseStatus != before.ResponseStatus ||
 		!bytes.Equal(after.ResponseBody, before.ResponseBody)) {
@@ -187,6 +188,9 @@ func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
 	if cut || response.Delay > 0 || hasNoReason || response.Status == 200 {
 		c.maybeSent[kind+" "+key] = time.Now()
 	}
+	if w := c.world; response.Status == 403 && w.losesRefusals && w.faultsOn() && w.tape.Happens("refusal lost", 300) {
+		w.readOnly = window{time.Now(), time.Now().Add(10 * time.Second)}
+	}
 }
 
 // attempt is an invocation that made a reservation.
@@ -213,13 +217,15 @@ func (c *checker) inUse(key string) bool {
 // notified checks that a new status has its notification, and that a notification counts as delivered only after its
 // server acknowledged it (invariant 8). A refusal is the response itself, and MessageWaiting is that of the request.
 func (c *checker) notified(key string, before, after *ledger.Entry) {
+	isLate := before.State == ledger.Unknown ||
+		before.State == ledger.Reserved && after.UpdatedAt.After(before.LeaseUntil.Add(time.Second))
 	isReported := after.Status != before.Status && after.NotifyURL != "" && after.State != ledger.Refused &&
-		after.Status != ledger.Pending && after.Status != ledger.MessageWaiting
+		after.Status != ledger.Pending && (after.Status != ledger.MessageWaiting || isLate)
 	hasStatus := func(n ledger.Notification) bool { return n.Status == after.Status }
 	if isReported && !slices.ContainsFunc(after.Outbox, hasStatus) && !slices.ContainsFunc(after.Delivered, hasStatus) {
 		c.fail(8, "%s became %s without a notification", key, after.Status)
 	}
-	c.lateCharge(key, before, after)
+	c.lateCharge(key, isLate, before, after)
 	for _, n := range after.Delivered {
 		isNew := !slices.ContainsFunc(before.Delivered, func(b ledger.Notification) bool { return b.ID == n.ID })
 		if isNew && !c.acknowledged(after, n.ID) {
@@ -230,15 +236,16 @@ func (c *checker) notified(key string, before, after *ledger.Entry) {
 
 // lateCharge checks that a charge is notified once, and exactly if its outcome was unknown before the write that
 // records it (invariant 8). Every merchant here wants it (decision "charge-notif").
-func (c *checker) lateCharge(key string, before, after *ledger.Entry) {
+func (c *checker) lateCharge(key string, isLate bool, before, after *ledger.Entry) {
 	if after.Kind != ledger.Charge {
 		return
 	}
 	had, has := len(before.Outbox)+len(before.Delivered), len(after.Outbox)+len(after.Delivered)
 	isKnown := after.State == ledger.Done || after.State == ledger.Refused
 	switch {
-	case before.State == ledger.Unknown && isKnown && has != 1:
-		c.fail(8, "%s: its outcome became known late, with %d notifications", key, has)
+	case isLate && isKnown && has != 1:
+		c.fail(8, "%s: its outcome became known late (%s until %s), with %d notifications", key, before.State,
+			before.LeaseUntil.Sub(bubbleStart), has)
 	case has > 1, has != had && before.State != ledger.Unknown && before.State != ledger.Reserved:
 		c.fail(8, "%s has %d notifications, and had %d", key, has, had)
 	}
@@ -286,6 +293,23 @@ func (c *checker) response(o *order, r outside.Response) {
 			c.fail(3, "%s %s %d: first %d %s, then %d %s", o.shop.Name, o.function, o.number,
 				earlier.Status, earlier.Body, r.Status, r.Body)
 		}
+	}
+}
+
+// storedOutcome checks that the entry has the outcome that leaves the gateway (invariant 2): the response, or for the
+// location of an SMS its end. A response may repeat the code (decision "pay-otp"). The key of an expired SMS may come
+// again.
+func (c *checker) storedOutcome(o *order, r outside.Response) {
+	if o.function == functionSMS && c.world.smsRetention != 0 {
+		return
+	}
+	e := c.entries[o.key().String()]
+	isStored := e != nil && e.ResponseStatus == r.Status &&
+		(strings.Contains(r.Body, outside.OneTimeCode) || string(e.ResponseBody) == r.Body)
+	hasEnd := e != nil && e.Kind == ledger.SMS && r.Location != "" &&
+		(e.State == ledger.Done || r.Status == 409 && (e.State == ledger.Refused || e.Status != ""))
+	if !isStored && !hasEnd {
+		c.fail(2, "%s was reported with %d %s, which its entry has not stored", o.key(), r.Status, r.MessageID)
 	}
 }
 

@@ -180,8 +180,11 @@ func (w *World) request(o *order, body int) {
 		}
 		w.logf("%s %s %d: response %d %s, lost %v", o.shop.Name, o.function, o.number, response.Status,
 			response.MessageID, lost)
-		if !r.lost && mustRefuse && w.mustRefuse(o.shop, token) && isKnown(response) {
-			w.checker.fail(5, "a request with a revoked token got %d", response.Status)
+		if !r.lost && isKnown(response) {
+			if mustRefuse != "" && w.mustRefuse(o.shop, token) != "" {
+				w.checker.fail(5, "a request got %d, and its token or merchant was %s", response.Status, mustRefuse)
+			}
+			w.checker.storedOutcome(o, response)
 		}
 		// A response may repeat the code (decision "pay-otp").
 		echo := strings.ReplaceAll(response.Body, outside.OneTimeCode, "")

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
@@ -12,8 +13,11 @@ import (
 // (invariants 4 and 5). A replay may repeat an earlier status.
 func (c *checker) checkReceipt(s *shop, receipt outside.Receipt) {
 	if !receipt.Signed {
-		c.fail(5, "a notification for %s is not signed as it should", receipt.Order)
+		c.fail(5, "the notification of %s for %q (webhook-id %s) is not signed as it should", receipt.Status,
+			receipt.Order, receipt.ID)
 	}
+	c.checkID(s, receipt)
+	c.checkAddress(s, receipt)
 	c.checkBody(s, receipt.Body)
 	c.learnFrom(s, receipt)
 	name := s.Name + " " + receipt.Order
@@ -26,6 +30,22 @@ func (c *checker) checkReceipt(s *shop, receipt outside.Receipt) {
 		c.fail(4, "%s: %s came after a later status", receipt.Order, receipt.Status)
 	}
 	c.furthest[name] = reached{rank, receipt.At}
+}
+
+// checkID checks that a notification has the webhook-id of its entry's notification (invariant 8). The entry of an SMS
+// may have expired.
+func (c *checker) checkID(s *shop, receipt outside.Receipt) {
+	isIt := func(n ledger.Notification) bool {
+		return n.ID == receipt.ID && (receipt.Status == "" || string(n.Status) == receipt.Status)
+	}
+	for _, key := range c.keys {
+		if e := c.entries[key]; e == nil || e.MerchantID == s.profile.ID &&
+			(slices.ContainsFunc(e.Outbox, isIt) || slices.ContainsFunc(e.Delivered, isIt)) {
+			return
+		}
+	}
+	c.fail(8, "the notification of %s for %q has the webhook-id %q, which no entry of %s has", receipt.Status,
+		receipt.Order, receipt.ID, s.Name)
 }
 
 // reached is the progress of a status that a merchant received last.

@@ -5,7 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,13 +36,14 @@ func (w *World) engineerRound() {
 
 // engineer runs commands of gatewayctl, one after the other.
 func (w *World) engineer(commands [][]string) {
-	if len(commands) == 0 {
+	if len(commands)+len(w.auditItems) == 0 {
 		return
 	}
 	w.runEngineer(func(i *instance) {
 		for _, command := range commands {
 			w.runCommand(i, command...)
 		}
+		w.verifyAudit(i)
 	})
 }
 
@@ -84,7 +88,7 @@ func (w *World) storesOf(i *instance) *gatewayctl.Stores {
 		DailyAmounts: &dailyamount.Counter{
 			Store: limitdynamo.New(client, limitTable), Now: i.Now, Rand: i, Sleep: i.Sleep,
 		},
-		Secrets: controlSecrets{w, i}, Audit: auditLog{}, AuditCopies: auditLog{},
+		Secrets: controlSecrets{w, i}, Audit: auditLog{w, i}, AuditCopies: auditLog{w, i},
 		Caller: func(context.Context) (string, error) { return "local:engineer", nil },
 	}
 }
@@ -121,22 +125,47 @@ func (s controlSecrets) Put(_ context.Context, current gatewayctl.StoredSecret, 
 	return nil
 }
 
-// auditLog discards audit records and their copies.
-type auditLog struct{}
+// auditLog stores audit records and their copies.
+type auditLog controlSecrets
 
 // Append implements gatewayctl.AuditLog.
-func (auditLog) Append(context.Context, gatewayctl.Record) (gatewayctl.AuditItem, error) {
-	return gatewayctl.AuditItem{}, nil
+func (a auditLog) Append(_ context.Context, r gatewayctl.Record) (gatewayctl.AuditItem, error) {
+	a.world.gate(a.instance, "audit record")
+	items := a.world.auditItems
+	if r.Sequence = int64(len(items)) + 1; r.Sequence > 1 {
+		r.Previous = revision([]byte(items[len(items)-1].Document))
+	}
+	document, err := json.Marshal(r)
+	item := gatewayctl.AuditItem{Key: fmt.Sprintf("audit#%012d", r.Sequence), Document: string(document)}
+	a.world.auditItems, a.instance.isAudited = append(items, item), true
+	return item, err
 }
 
 // Items implements gatewayctl.AuditLog.
-func (auditLog) Items(context.Context) ([]gatewayctl.AuditItem, error) { return nil, nil }
+func (a auditLog) Items(context.Context) ([]gatewayctl.AuditItem, error) {
+	return a.world.auditItems, nil
+}
 
 // Write implements gatewayctl.AuditCopies.
-func (auditLog) Write(context.Context, time.Time, string) error { return nil }
+func (a auditLog) Write(_ context.Context, _ time.Time, document string) error {
+	a.world.gate(a.instance, "audit copy")
+	a.world.auditCopies = append(a.world.auditCopies, document)
+	return nil
+}
 
 // Documents implements gatewayctl.AuditCopies.
-func (auditLog) Documents(context.Context) ([]string, error) { return nil, nil }
+func (a auditLog) Documents(context.Context) ([]string, error) { return a.world.auditCopies, nil }
+
+// verifyAudit checks that the audit records are complete (invariant 10), unless the last command has crashed.
+func (w *World) verifyAudit(i *instance) {
+	at := len(w.auditItems) - 1
+	if at < 0 || !slices.Contains(w.auditCopies, w.auditItems[at].Document) {
+		return
+	}
+	if output, done := w.runCommand(i, "audit", "verify", "--json"); !done {
+		w.checker.fail(10, "the audit records have faults: %s", output)
+	}
+}
 
 // findCommands returns the documented commands for all that is listed, disabled, parked or dead.
 func (w *World) findCommands() [][]string {
@@ -149,7 +178,7 @@ func (w *World) findCommands() [][]string {
 		}
 	}
 	for _, s := range w.shops {
-		for _, address := range []string{s.NotifyURL, s.profile.NotifURL} {
+		for _, address := range []string{s.NotifyURL, s.profile.NotifURL, s.profile.NotifURL + newAddress} {
 			if !w.isEnabled(s.profile.ID, address) {
 				commands = append(commands, []string{"endpoint", "enable", s.Name, "--url", address})
 			}

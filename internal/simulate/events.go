@@ -33,6 +33,9 @@ func (w *World) followChanges() {
 	changes := w.database.Changes(w.stream.sequence)
 	for _, change := range changes {
 		w.stream.sequence = change.Sequence
+		if i := w.writer; i != nil && i.function == functionEngineer && !i.isAudited {
+			w.checker.fail(10, "gatewayctl changed %s without an audit record", change.Key)
+		}
 		if change.Table == limitTable {
 			w.checker.amounts.change(change)
 		}
@@ -46,6 +49,7 @@ func (w *World) followChanges() {
 		}
 	}
 	w.checker.checkAccepted()
+	w.writer = nil
 	if len(changes) > 0 {
 		w.checker.amounts.check()
 		w.scheduleSweep()

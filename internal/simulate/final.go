@@ -2,10 +2,13 @@ package simulate
 
 import (
 	"encoding/json"
+	"net/url"
+	"strings"
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/money"
 )
 
 // markListed remembers that an entry was listed for a person.
@@ -16,6 +19,10 @@ func (c *checker) markListed(line []byte) {
 	if json.Unmarshal(line, &fields) == nil {
 		c.listedInTime(fields.Key)
 		c.listed[fields.Key] = time.Now()
+		key := ledger.Key{Kind: ledger.Payment, ID: fields.Key}.String()
+		if e := c.entries[key]; e != nil && c.world.isSmooth && c.hasEffect(e) {
+			c.fail(7, "%s was applied, nothing failed, and it was listed for a person as %s/%s", key, e.State, e.Status)
+		}
 	}
 }
 
@@ -38,6 +45,14 @@ func (c *checker) effect(o *outside.Operator, effect outside.Effect) {
 		e := c.entries[c.byUpstream[outside.KindPayment+" "+effect.Key]]
 		if e == nil || e.Status != ledger.Successful {
 			c.fail(1, "the payer of %s got an SMS, and its payment is not successful", effect.Key)
+			return
+		}
+		paid := money.Format(e.AmountMinor, e.Exponent) + " " + e.Currency + " "
+		text, err := url.PathUnescape(effect.Text)
+		for _, part := range []string{paid, e.Merchant, e.ID} {
+			if err != nil || !strings.Contains(text, part) {
+				c.fail(6, "the payer's SMS of %s lacks %q (%v): %q", e.Key, part, err, effect.Text)
+			}
 		}
 		return
 	}

@@ -60,6 +60,8 @@ type instance struct {
 	doomed   bool // it crashes before it does anything else outside
 	overdue  bool // it was frozen when its time was over, so it is still running
 	newer    bool // it is of a newer version
+	// isAudited is true of an engineer's instance that has written an audit record.
+	isAudited bool
 	// invocations is the number of invocations that it has begun.
 	invocations int
 	ended       time.Time // when its last invocation ended
@@ -117,12 +119,25 @@ func (w *World) invoke(function string, payload []byte, done func(result)) {
 	i.Start(func() {
 		defer func() { finish(result{lost: true}) }()
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
+		if w.timersStop {
+			ctx, cancel = context.WithCancel(deadlineContext{context.Background(), deadline})
+		}
 		defer cancel()
 		response, err := i.handler.Invoke(ctx, payload)
 		i.Gate("end") // handlers whose timers fire together end one after the other
 		finish(result{payload: response, err: err})
 	})
 }
+
+// deadlineContext has a deadline, and does not end at it: its timer stopped while its instance was frozen. Instances
+// that do not freeze crash at their deadline.
+type deadlineContext struct {
+	context.Context
+	deadline time.Time
+}
+
+// Deadline implements context.Context.
+func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // pickInstance returns an idle instance, or a new one. It ends each instance that was idle for too long.
 func (w *World) pickInstance(function string) *instance {

@@ -28,6 +28,8 @@ type hazard struct {
 	plan func(w *World, length time.Duration)
 	// rarity is one in how many histories it occurs, 0 for hazardRarity. A hazard whose histories take long is rarer.
 	rarity int
+	// isLater is true if the hazard was added later: whether it occurs leaves the other choices of a seed as they were.
+	isLater bool
 }
 
 // hazards are all kinds. A history has about one of them.
@@ -53,6 +55,11 @@ var hazards = []hazard{
 	{name: "short-lived tokens", plan: (*World).planShortLivedTokens},
 	{name: "crashes of gatewayctl", plan: (*World).planToolCrashes, rarity: 40},
 	{name: "an engineer who sends at once", plan: (*World).planSends, rarity: 24},
+	{name: "operators that forget refusals", plan: (*World).planForgottenRefusals, rarity: 24, isLater: true},
+	{name: "timers that stop in a freeze", plan: (*World).planStoppedTimers, rarity: 24, isLater: true},
+	{name: "lookups of another payment", plan: (*World).planOtherLookups, rarity: 24, isLater: true},
+	{name: "a busy merchant", plan: (*World).planBusyMerchant, rarity: 40, isLater: true},
+	{name: "a new address", plan: (*World).planNewAddress, rarity: 40, isLater: true},
 }
 
 // hazardRarity is one in how many histories most hazards occur.
@@ -61,8 +68,11 @@ const hazardRarity = 12
 // drawHazards draws the hazards of a history.
 func (w *World) drawHazards(length time.Duration) {
 	for _, h := range hazards {
-		rarity := cmp.Or(h.rarity, hazardRarity)
-		if w.tape.Choose("has "+h.name, rarity) == rarity-1 {
+		rarity, choose := cmp.Or(h.rarity, hazardRarity), w.tape.Choose
+		if h.isLater {
+			choose = w.tape.ChooseApart
+		}
+		if choose("has "+h.name, rarity) == rarity-1 {
 			w.count("hazard: " + h.name)
 			h.plan(w, length)
 		}
@@ -279,6 +289,30 @@ func (w *World) planShortRetention(time.Duration) {
 	for _, name := range w.shops[0].Operators {
 		w.operators[operatorHost(name)].KeyWindow = 60 * 24 * time.Hour
 	}
+}
+
+// planForgottenRefusals lets operators forget the refusals of charges and SMS: a repeat may be applied. The gateway
+// cannot store some of them. No function freezes, because a call that is sent after its order was refused would be
+// applied too, and the gateway does not forget SMS sooner.
+func (w *World) planForgottenRefusals(time.Duration) {
+	if w.smsRetention != 0 {
+		return
+	}
+	w.rates.freeze, w.losesRefusals = 0, true
+	w.faults.Set(outside.OperatorCalls, outside.FinalRefusal, 200)
+	for _, name := range w.shops[0].Operators {
+		w.operators[operatorHost(name)].ForgetsRefusals = true
+	}
+}
+
+// planStoppedTimers lets functions continue after a freeze as if no time had passed, so that outcomes are stored late.
+func (w *World) planStoppedTimers(time.Duration) { w.timersStop, w.rates.freeze = true, 60 }
+
+// planOtherLookups lets lookups report the success of a payment with another amount or currency.
+func (w *World) planOtherLookups(time.Duration) {
+	w.faults.Set(outside.LookupContents, outside.LookupOther, 400)
+	w.faults.Set(outside.CallbackTimes, outside.CallbackNever, 300)
+	w.faults.Set(outside.Payers, outside.PayerFails, 300)
 }
 
 // accessToken is the access token at an operator: no two operators have the same.

@@ -1,7 +1,11 @@
 package simulate
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +36,11 @@ func planPlatforms(w *World) {
 	length := lengths[w.tape.Choose("length of the faults", len(lengths))]
 	w.begin(length)
 	w.drawRates()
-	w.addPlatforms([]int{0, 60, 200, 400}[w.tape.Choose("rate of platform faults", 4)])
+	rate := []int{0, 60, 200, 400}[w.tape.Choose("rate of platform faults", 4)]
+	if w.isSmooth = w.tape.ChooseApart("a history without faults", 6) == 5; w.isSmooth {
+		w.rates, w.faults.Rates, rate = rates{}, nil, 0
+	}
+	w.addPlatforms(rate)
 	if w.tape.Choose("routes change", 3) == 2 {
 		for _, rerouted := range []bool{true, false} {
 			at := bubbleStart.Add(time.Duration(1+w.tape.Choose("eighth of the time", 8)) * length / 8)
@@ -83,10 +91,42 @@ func (w *World) startPlatformOrder(o *order) {
 		w.checker.addNumber(o.wanted.Payer)
 	}
 	o.start = bubbleStart.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
+	if w.isSmooth { // some orders come after the life of the tokens of others
+		o.start = o.start.Add(time.Duration(w.tape.Choose("half hour of the start", 8)) * 30 * time.Minute)
+	}
 	w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
 	for range w.tape.Choose("duplicates", 3) {
 		body := []int{ownBody, anotherBody}[w.tape.Choose("another body", 2)]
 		wait := retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))]
 		w.kernel.At(o.start.Add(wait), "duplicate", func() { w.request(o, body) })
+	}
+}
+
+// frequentQuirks are drawn in each history, the others rarely. The gateway refuses the webhooks of refusedQuirk.
+var (
+	frequentQuirks = []string{"/mtn callback_put", "/orangesms receipts_reordered", "/orangesms receipts_twice"}
+	refusedQuirk   = "/wave shared_secret"
+)
+
+// drawQuirks draws what the platforms do other than most of their documents say.
+func (p *platform) drawQuirks() {
+	w := p.world
+	hasMore := w.tape.ChooseApart("further quirks", 3) == 2
+	for _, row := range platformRows {
+		path, quirks := row.prefix+"/stub/v1/quirks", map[string]bool{}
+		if err := json.Unmarshal(p.control(http.MethodGet, path, nil), &quirks); err != nil {
+			w.fail("the quirks of %s: %s", row.name, err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(quirks)) {
+			label := row.prefix + " " + name
+			switch {
+			case slices.Contains(frequentQuirks, label):
+				quirks[name] = w.tape.Choose("quirk: "+label, 3) == 2
+			case hasMore && label != refusedQuirk:
+				quirks[name] = w.tape.ChooseApart("quirk: "+label, 4) == 3
+			}
+		}
+		drawn, _ := json.Marshal(quirks)
+		p.control(http.MethodPut, path, drawn)
 	}
 }

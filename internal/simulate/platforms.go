@@ -96,12 +96,7 @@ func (w *World) addPlatforms(rate int) {
 		},
 	}
 	p.handler = p.config.Handler()
-	for _, quirk := range []string{"/mtn callback_put", "/orangesms receipts_reordered", "/orangesms receipts_twice"} {
-		if prefix, name, _ := strings.Cut(quirk, " "); w.tape.Choose("quirk: "+quirk, 3) == 2 {
-			p.do(httptest.NewRequestWithContext(context.Background(), http.MethodPut, prefix+"/stub/v1/quirks",
-				strings.NewReader(`{"`+name+`":true}`)))
-		}
-	}
+	p.drawQuirks()
 	w.platforms = map[string]*platform{platformHost: p}
 	p.hasSandbox = w.tape.Choose("SMS by a platform", 2) == 0
 	secrets := []string{"api_key", "subscription_key", "access_token", "client_secret", "consumer_secret",
@@ -201,8 +196,7 @@ func (p *platform) serve(request *http.Request, body []byte) exchange {
 	at := w.tape.Choose("kind of platform fault", len(platformFaults)+1)
 	if at == len(platformFaults) {
 		w.count("platform: tokens revoked")
-		p.do(httptest.NewRequestWithContext(context.Background(), http.MethodPost,
-			rowOf(request.URL.Path).prefix+"/stub/v1/revoke-tokens", nil))
+		p.control(http.MethodPost, rowOf(request.URL.Path).prefix+"/stub/v1/revoke-tokens", nil)
 		return p.call(request, body)
 	}
 	fault := platformFaults[at]
@@ -241,7 +235,19 @@ func (p *platform) call(request *http.Request, body []byte) exchange {
 	recorder := p.do(served)
 	p.reportEffects()
 	p.world.logf("platform: %s %s: %d", request.Method, request.URL.Path, recorder.Code)
+	// Orange Web Payment responds 404 to the token of another account.
+	isForeign := recorder.Code == http.StatusNotFound && row.name == "orange-webpay"
+	if p.world.isSmooth && (isForeign || recorder.Code == http.StatusUnauthorized) {
+		p.world.checker.fail(6, "%s refused the token of %s, which has expired or is another account's: %s", row.name,
+			request.URL.Path, recorder.Body)
+	}
 	return exchange{Status: recorder.Code, Header: recorder.Header(), Body: recorder.Body.Bytes()}
+}
+
+// control makes a request to a control path of a stub.
+func (p *platform) control(method, path string, body []byte) []byte {
+	request := httptest.NewRequestWithContext(context.Background(), method, path, bytes.NewReader(body))
+	return p.do(request).Body.Bytes()
 }
 
 func (p *platform) do(request *http.Request) *httptest.ResponseRecorder {
@@ -309,9 +315,7 @@ func fieldsOf(body []byte) func(path string) string {
 func (p *platform) reportEffects() {
 	for _, row := range platformRows {
 		var all []operatorstub.Effect
-		listed := p.do(httptest.NewRequestWithContext(context.Background(), http.MethodGet,
-			row.prefix+"/stub/v1/effects", nil))
-		if err := json.Unmarshal(listed.Body.Bytes(), &all); err != nil {
+		if err := json.Unmarshal(p.control(http.MethodGet, row.prefix+"/stub/v1/effects", nil), &all); err != nil {
 			p.world.fail("the effects of %s: %s", row.name, err)
 			return
 		}

@@ -62,11 +62,15 @@ func (w *World) readStatus(o *order, reader int) {
 		w.logf("status of %s %s %d for reader %d: %d %s", o.shop.Name, o.function, o.number, reader, response.Status,
 			response.OperationStatus)
 		w.checker.checkBody(o.shop, []byte(response.Body))
+		isAuthentic := response.Status == 200 || response.Status == 404
+		if isAuthentic && reader == readerOwner {
+			w.checker.limitedRate(o.shop)
+		}
 		switch {
 		case reader != readerOwner:
 			w.checker.foreignRead(o, reader, response)
-		case mustRefuse && w.mustRefuse(o.shop, token) && response.Status == 200:
-			w.checker.fail(5, "a status read with a revoked token got %d", response.Status)
+		case isAuthentic && mustRefuse != "" && w.mustRefuse(o.shop, token) != "":
+			w.checker.fail(5, "a status read got %d, and its token or merchant was %s", response.Status, mustRefuse)
 		case !w.faultsOn() || !w.tape.Happens("response lost", w.rates.lostResponse):
 			w.checker.learn(o, began, o.factOfRead(response))
 		}

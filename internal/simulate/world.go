@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"mobilegateway/internal/gatewayctl"
 	"mobilegateway/internal/simulate/kernel"
 	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/internal/simulate/tables"
@@ -46,6 +47,7 @@ type World struct {
 	secrets    *outside.Secrets
 	operators  map[string]*outside.Operator       // by host
 	platforms  map[string]*platform               // by host; none but in a history of platforms
+	isSmooth   bool                               // a history of platforms without faults
 	servers    map[string]*outside.MerchantServer // by host
 	shops      []*shop
 	tools      *sync.Pool // the blueprint's
@@ -69,10 +71,14 @@ type World struct {
 	operatorNext map[string]time.Time
 	checker      *checker
 	violation    error
+	auditItems   []gatewayctl.AuditItem
+	auditCopies  []string
 
 	// The changes by hazards.
 	unreadable         map[string]window // profiles, by merchant id
 	readOnly           window            // the ledger's table
+	timersStop         bool              // while an instance is frozen, its deadline does not come nearer
+	losesRefusals      bool              // some refusals make it read-only for a time
 	streamOff          window
 	undecodable        bool // the ledger's table has an item that cannot be decoded
 	hasNewerVersion    bool
@@ -85,6 +91,7 @@ type World struct {
 	shortLived         map[string]shortLivedToken // the last ones, by merchant
 	refused            map[string]time.Time       // when a token was revoked
 	suspended          map[string]time.Time       // when a merchant was suspended
+	changed            map[string]*merchantState  // by merchant
 	// affected reports whether something that an entry depends on is broken; nil if everything may be.
 	affected func(*ledger.Entry) bool
 	// amountsMayStay is true after a crash or a freeze of a function that counts amounts, or after a write
@@ -171,6 +178,7 @@ func newWorld(b *blueprint, choices *tape.Tape) *World {
 		operatorNext: map[string]time.Time{}, unreadable: map[string]window{}, faultsBy: map[string]int{},
 		sites: map[siteName]*Site{}, tokens: map[string]string{}, refused: map[string]time.Time{},
 		suspended: map[string]time.Time{}, shortLived: map[string]shortLivedToken{},
+		changed: map[string]*merchantState{},
 	}
 	w.bareClient, w.noItems = tables.NewClient(w.database), &dynamodb.QueryOutput{}
 	w.kernel.MaxSteps = maxSteps
@@ -187,6 +195,7 @@ func newWorld(b *blueprint, choices *tape.Tape) *World {
 		w.operators[operatorHost(name)] = o
 	}
 	for _, s := range b.shops {
+		w.changed[s.Name] = &merchantState{}
 		w.servers[s.host] = &outside.MerchantServer{
 			Name: s.Name, Secrets: []string{s.secret}, Faults: w.faults, Trace: w.logText,
 			OnReceipt: func(receipt outside.Receipt) { w.checker.checkReceipt(s, receipt) },

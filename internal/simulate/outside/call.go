@@ -25,6 +25,7 @@ type call struct {
 	currency    string
 	msisdn      string
 	callbackURL string
+	text        string // of an SMS
 
 	// The rest is of payments.
 	operator, channel, country string
@@ -87,7 +88,8 @@ func readSMS(header http.Header, d document) (call, bool) {
 	if sign := strings.IndexAny(in.key, keySigns); sign >= 0 && in.key[sign] == '_' {
 		in.kind = KindPayerSMS // the gateway sends it under the order_id
 	}
-	in.details = strings.Join([]string{in.msisdn, d.text(root + "outboundSMSTextMessage.message")}, "\x00")
+	in.text = d.text(root + "outboundSMSTextMessage.message")
+	in.details = strings.Join([]string{in.msisdn, in.text}, "\x00")
 	isAddressed := in.msisdn != "" && strings.HasPrefix(d.text(root+"senderAddress"), "tel:+")
 	return in, isAddressed && valueOf(header, "gw-token") != ""
 }

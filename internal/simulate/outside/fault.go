@@ -34,6 +34,8 @@ const (
 	LieDuplicate      Fault = "lie: duplicate of a key that was never seen"
 	NotFoundYet       Fault = "not found within two minutes" // because of replication
 	LieNotFound       Fault = "lie: not found"
+	// LookupOther reports the success of a payment with another amount or currency.
+	LookupOther Fault = "getStatus of another payment"
 )
 
 // Decisions of the payer, statuses and times of callbacks, and failures of a server and of the secret store.
@@ -77,6 +79,7 @@ type Group string
 const (
 	OperatorCalls    Group = "operator call" // a charge, a payment or an SMS
 	Lookups          Group = "getStatus"
+	LookupContents   Group = "content of getStatus" // only by a hazard
 	Payers           Group = "payer"
 	Receipts         Group = "receipt"
 	CallbackTimes    Group = "time of the callback"
@@ -97,9 +100,10 @@ var groupFaults = map[Group][]Fault{
 		ConnectRefused, ResetBefore, StaleBefore, HangBefore, TruncatedAfter, GarbageBefore, ServerErrorBefore,
 		SlowAfter, Unavailable, NotFoundYet, LieNotFound,
 	},
-	Payers:        {PayerFails, PayerCancels, PayerExpires, PayerNever, PayerLate, PayerInstant, LieReversed},
-	Receipts:      {ReceiptImpossible, ReceiptUncertain, ReceiptNetworkOnly},
-	CallbackTimes: {CallbackNever, CallbackLate, CallbackEarly},
+	LookupContents: {LookupOther},
+	Payers:         {PayerFails, PayerCancels, PayerExpires, PayerNever, PayerLate, PayerInstant, LieReversed},
+	Receipts:       {ReceiptImpossible, ReceiptUncertain, ReceiptNetworkOnly},
+	CallbackTimes:  {CallbackNever, CallbackLate, CallbackEarly},
 	CallbackContents: {
 		CallbackTwice, CallbackReordered, CallbackContradicting, CallbackForged, CallbackWrongAmount,
 		CallbackWrongToken, CallbackGarbage,

@@ -23,6 +23,7 @@ type HealthWindow struct {
 // Receipt is one notification that reached a merchant's server.
 type Receipt struct {
 	ID       string // webhook-id
+	URL      string
 	Order    string // order-id of a payment, callbackData of an SMS
 	Status   string
 	BodyHash [sha256.Size]byte
@@ -130,7 +131,7 @@ func readReceipt(request *http.Request, body []byte) Receipt {
 	const delivery = "deliveryInfoNotification."
 	notification := parseDocument(body)
 	return Receipt{
-		ID: request.Header.Get("webhook-id"), BodyHash: sha256.Sum256(body), Body: body,
+		ID: request.Header.Get("webhook-id"), URL: request.URL.String(), BodyHash: sha256.Sum256(body), Body: body,
 		Order:  notification.text("order-id") + notification.text(delivery+"callbackData"),
 		Status: notification.text("status") + notification.text(delivery+"deliveryInfo.deliveryStatus"),
 	}

@@ -40,6 +40,8 @@ type Operator struct {
 	AccessTokens []string
 	// KeyWindow is how long a key is recognized; 0 is DefaultKeyWindow. After it a repeat is a new effect.
 	KeyWindow time.Duration
+	// ForgetsRefusals treats a repeat of a refused charge or SMS as a new call.
+	ForgetsRefusals bool
 	// Trace receives one line for each call, effect and injected fault; nil discards them.
 	Trace func(string)
 	// OnCall receives each call with an effect and its response; nil discards them.
@@ -71,6 +73,7 @@ type Effect struct {
 	Currency    string
 	Merchant    string // the name in front of the key
 	MSISDN      string // of the payer or the recipient; an alias for a charge and an SMS
+	Text        string // of an SMS
 	At, LastAt  time.Time
 }
 
@@ -151,6 +154,9 @@ func (o *Operator) serveCall(now time.Time, in call, c Chooser) Exchange {
 	if known != nil && now.Before(known.busyUntil) {
 		o.trace("repeat while the first call is in progress", key)
 		return requestError(http.StatusConflict, "SVC0005", in.key, "Retry-After", "1")
+	}
+	if o.ForgetsRefusals && known != nil && known.refusal != "" && in.kind != KindPayment {
+		known = nil
 	}
 	fault := o.pickFault(now, in.kind, c, OperatorCalls)
 	if fault == LieDuplicate && known != nil {
@@ -278,7 +284,7 @@ func (o *Operator) recordEffect(t *transaction, at time.Time) {
 		}
 		effect = &Effect{
 			Kind: t.kind, Key: t.key, AmountMinor: t.minor, Currency: t.currency, Merchant: merchant,
-			MSISDN: t.msisdn, At: at,
+			MSISDN: t.msisdn, Text: t.text, At: at,
 		}
 		o.effects[key] = effect
 	}

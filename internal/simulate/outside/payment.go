@@ -140,7 +140,16 @@ func (o *Operator) serveLookup(now time.Time, escapedID string, c Chooser) Excha
 		return requestError(http.StatusNotFound, "SVC0002", "order_id")
 	}
 	status := t.statusAt(now)
-	o.trace("getStatus: "+status, key)
+	if o.Faults.pick(c, LookupContents) == LookupOther {
+		other := *t
+		t, status = &other, statusSuccessful
+		if c.Choose("operator: part of another payment", 2) == 0 {
+			t.amount = "1" + t.amount
+		} else {
+			t.currency = map[bool]string{true: "XAF", false: "XOF"}[t.currency == "XOF"]
+		}
+	}
+	o.trace("getStatus: "+status+" "+t.amount+" "+t.currency, key)
 	response := newResponse(http.StatusOK, string(t.payload("payment", status, now)))
 	switch fault {
 	case TruncatedAfter:

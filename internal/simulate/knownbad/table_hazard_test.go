@@ -1,0 +1,164 @@
+package knownbad
+
+// smooth is a history of the operators' platforms without faults.
+var smooth = choices{"a history without faults": last}
+
+// hazardVariants break what only a certain hazard, a history without faults, or a look at the content shows.
+var hazardVariants = []variant{
+	{
+		name: "refusal-reported-unstored", breaks: "a refusal is reported although the write of it failed",
+		invariants: []int{2},
+		world:      kindOfOrder(0).with(choices{"has operators that forget refusals": last}),
+		edits: []edit{{
+			pipelineFile, "return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}",
+			"if result.Outcome == operator.Refused {\n\t\t\treturn nil, result.Fault\n\t\t}\n\t\t" +
+				"return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}",
+		}},
+	},
+	{
+		name: "refusal-sent-again", breaks: "a refused charge is sent again, and its operator has forgotten it",
+		invariants: []int{2, 3},
+		world: kindOfOrder(0).with(choices{"has operators that forget refusals": last, "duplicates": last,
+			"another body": 0}),
+		edits: []edit{{
+			pipelineFile, "outcome.State, outcome.ResponseStatus, outcome.ResponseBody = ledger.Refused, " +
+				"response.Status, response.Body",
+			"_, outcome.State = response, ledger.Released",
+		}},
+	},
+	{
+		name: "last-session-decides", breaks: "the last Wave session of a payment decides, not the paid one",
+		invariants: []int{1, 7, 8, 10}, platforms: true,
+		world: onPlatforms(choices{"platform": 5, "kind of platform fault": 3, "wait before the retry": 0,
+			"act at the page": 0, "time at the page": 1}),
+		edits: []edit{{
+			"shared/operator/wave/session.go", "for _, status := range precedence {",
+			"if len(sessions) > 1 {\n\t\treturn sessions[len(sessions)-1]\n\t}\n\tfor _, status := range precedence {",
+		}},
+	},
+	{
+		name: "change-without-its-time", breaks: "a replay goes to the address of before a change",
+		invariants: []int{8},
+		world: kindOfOrder(1).with(choices{"has a new address": last, "has faults of payer": 0, "rate of crashes": 0,
+			"rate of late records": 0, "rate of cold starts": 0}),
+		edits: []edit{{
+			"internal/gatewayctl/merchant.go", "p.UpdatedAt = s.Now().UTC().Truncate(time.Millisecond)",
+			"p.UpdatedAt = p.UpdatedAt.UTC().Truncate(time.Millisecond)",
+		}},
+	},
+	{
+		name: "token-of-another-account", breaks: "the accounts of a platform share one token", invariants: []int{6},
+		platforms: true,
+		world:     smooth.with(choices{"platform": 4, "orders": last}),
+		edits: []edit{{
+			"shared/operator/upstream/clientcredentials.go", "token, err := b.Tokens.Get(ctx, key, ",
+			"token, err := b.Tokens.Get(ctx, b.Credentials.Path, ",
+		}},
+	},
+	{
+		name: "token-kept-too-long", breaks: "a token is used after its end", invariants: []int{6}, platforms: true,
+		world: smooth.with(choices{"platform": 0, "orders": last}),
+		edits: []edit{{
+			"shared/operator/upstream/tokens.go", "t.cached[key] = cachedToken{value, start.Add(lifetime - callTime)}",
+			"t.cached[key] = cachedToken{value, start.Add(2*lifetime - callTime)}",
+		}},
+	},
+	{
+		name: "pay-token-not-stored", breaks: "the token of a payment's lookup is not stored", invariants: []int{7},
+		platforms: true,
+		world:     smooth.with(choices{"platform": 4, "act at the page": 0}),
+		edits:     []edit{{outcomeFile, "e.Material = cmp.Or(e.Material, outcome.Material)", "_ = outcome.Material"}},
+	},
+	{
+		name: "reconciliation-is-failed", breaks: "pawaPay's IN_RECONCILIATION counts as failed", invariants: []int{1},
+		platforms: true,
+		world: onPlatforms(choices{"further quirks": last, "quirk: /pawapay in_reconciliation": last,
+			"platform": 1}),
+		edits: []edit{{
+			"shared/operator/pawapay/status.go", "case \"COMPLETED\":",
+			"case \"COMPLETED\", \"IN_RECONCILIATION\":",
+		}, {
+			"shared/operator/pawapay/status.go", "\"PROCESSING\", \"IN_RECONCILIATION\":", "\"PROCESSING\":",
+		}, {
+			"shared/operator/pawapay/status.go", "report.Status = ledger.Successful", "report.Status = ledger.Failed",
+		}},
+	},
+	{
+		name: "lookup-of-another-amount", breaks: "a lookup that reports another amount counts",
+		invariants: []int{1, 2},
+		world:      kindOfOrder(1).with(choices{"has lookups of another payment": last}),
+		edits: []edit{{
+			"shared/ledger/payment.go", "case r.HasAmount && r.AmountMinor != e.AmountMinor:",
+			"case r.HasAmount && r.AmountMinor < 0:",
+		}},
+	},
+	{
+		name: "lookup-of-another-currency", breaks: "a lookup that reports another currency counts",
+		invariants: []int{1, 2},
+		world:      kindOfOrder(1).with(choices{"has lookups of another payment": last}),
+		edits: []edit{{
+			"shared/ledger/payment.go", "case r.Currency != \"\" && r.Currency != e.Currency:",
+			"case r.Currency != \"\" && e.Currency == \"\":",
+		}},
+	},
+	{
+		name: "profile-never-stale", breaks: "each request prolongs the life of its cached profile",
+		invariants: []int{5},
+		world:      choices{"has a busy merchant": last, "change of a busy merchant": 0},
+		edits: []edit{{
+			"shared/merchant/cachedstore.go", "return entry.profile, true",
+			"entry.readAt = c.now().Round(0)\n\t\t\tentries[id] = entry\n\t\t\treturn entry.profile, true",
+		}},
+	},
+	{
+		name: "rate-ignored", breaks: "the rate of a merchant is not limited", invariants: []int{5},
+		world: choices{"has a busy merchant": last, "change of a busy merchant": last},
+		edits: []edit{{
+			"shared/operation/authenticate.go", "if wait <= 0 {", "if wait <= time.Hour {",
+		}},
+	},
+	{
+		name: "payer-sms-in-minor-units", breaks: "the payer's SMS has the amount in minor units", invariants: []int{6},
+		world: kindOfOrder(1),
+		edits: []edit{{
+			userSMSFile, "Amount: money.Format(e.AmountMinor, e.Exponent)", "Amount: money.Format(e.AmountMinor, 0)",
+		}},
+	},
+	{
+		name: "webhook-id-of-its-own", breaks: "a notification has another webhook-id than its entry",
+		invariants: []int{8},
+		edits: []edit{{
+			courierFile, "URL: target.URL, ID: n.ID, Body: NotificationBody(e, n, c.BaseURL)",
+			"URL: target.URL, ID: n.ID + \"-\" + e.ID, Body: NotificationBody(e, n, c.BaseURL)",
+		}},
+	},
+	{
+		name: "late-success-not-notified", breaks: "an outcome that comes after a lapsed lease is not notified",
+		invariants: []int{8},
+		world:      kindOfOrder(0).with(choices{"has timers that stop in a freeze": last, "length of the freeze": 1}),
+		edits: []edit{{
+			outcomeFile, "late, status := e.State == Unknown || e.LeaseLapsed(now), e.Status",
+			"late, status := e.State == Unknown, e.Status",
+		}},
+	},
+	{
+		name: "change-before-its-record", breaks: "gatewayctl changes before it writes the audit record",
+		invariants: []int{10},
+		world:      choices{"has changes by an engineer": last},
+		edits: []edit{{
+			"internal/gatewayctl/audit.go", "record, err := s.newRecord(action, subject)",
+			"first, changed := act()\n\tact = func() (string, error) { return first, changed }\n\t" +
+				"record, err := s.newRecord(action, subject)",
+		}},
+	},
+	{
+		name: "copy-of-another-record", breaks: "the copy of the record that begins a change is not the record",
+		invariants: []int{10},
+		world:      choices{"has changes by an engineer": last},
+		edits: []edit{{
+			"internal/gatewayctl/audit.go", "return s.stores.AuditCopies.Write(ctx, s.Now(), item.Document)",
+			"if r.Outcome == OutcomeStarted {\n\t\titem.Document += \" \"\n\t}\n\t" +
+				"return s.stores.AuditCopies.Write(ctx, s.Now(), item.Document)",
+		}},
+	},
+}
