@@ -59,8 +59,8 @@ var hazardVariants = []variant{
 		name: "token-kept-too-long", breaks: "a token is used after its end", invariants: []int{6}, platforms: true,
 		world: smooth.with(choices{"platform": 0, "orders": last}),
 		edits: []edit{{
-			"shared/operator/upstream/tokens.go", "t.cached[key] = cachedToken{value, start.Add(lifetime - callTime)}",
-			"t.cached[key] = cachedToken{value, start.Add(2*lifetime - callTime)}",
+			"shared/operator/upstream/tokens.go", "start.Add(lifetime - min(margin, lifetime/2))}",
+			"start.Add(2*lifetime - min(margin, lifetime/2))}",
 		}},
 	},
 	{
