@@ -1,6 +1,6 @@
-# The local run takes PORT, SPEED, RESET, WAF, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
+# The local run takes PORT, SPEED, RESET, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos flood prose simulate knownbad backlog mutate deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog mutate deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -118,9 +118,6 @@ e2e-browser: ## Pay on the payment page in a headless Chromium with axe-core (SC
 chaos: ## Fail parts of a local run under load, then count orders and effects (CHAOS_MINUTES=20 CHAOS_SEED=n)
 	@CHAOS_MINUTES=$(or $(CHAOS_MINUTES),20) CHAOS_SEED=$(CHAOS_SEED) \
 	  go test -count=1 -v -timeout 0 ./e2e/chaos -run '^TestChaos$$'
-
-flood: ## Send 200 anonymous requests a second to a local run, with and without the rules of deploy/waf.yaml
-	@FLOOD=1 go test -count=1 -v ./internal/local/waf -run '^TestAnonymousFlood$$'
 
 simulate: ## Run the functions through hostile histories in a simulated world (SEEDS=10000 FIRST=n SEED=n EXHAUSTIVE=1)
 	@go test -count=1 -v -timeout 0 ./internal/simulate $(if $(EXHAUSTIVE),-run '^TestExhaustive$$' \

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/local/sigv4"
-	"mobilegateway/internal/local/waf"
 	"mobilegateway/internal/operatorstub"
 	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/runtimeapi"
@@ -42,7 +40,6 @@ func withFolderHint(action string, err error) error {
 
 func (r *Gateway) readTemplate(context.Context) (err error) {
 	parameters := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
-	maps.Copy(parameters, r.config.Parameters)
 	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), parameters)
 	if err == nil && r.config.RecordCalls != nil {
 		r.recorder = r.config.RecordCalls(r.template, r.functionAccessKey)
@@ -189,15 +186,8 @@ func (r *Gateway) startAPI(context.Context) error {
 	for id, function := range r.functions {
 		invokers[id] = function
 	}
-	var acl *waf.ACL
-	if r.config.WAF {
-		var err error
-		if acl, err = waf.Load(filepath.Join(r.config.Root, "deploy", "waf.yaml"), time.Now); err != nil {
-			return err
-		}
-	}
 	r.serve(r.listeners.api, apigateway.New(apigateway.Config{
-		WebACL: acl, Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: time.Now,
+		Template: r.template, Functions: invokers, Address: r.listeners.api.Addr().String(), Now: time.Now,
 		LogRequest: r.console.logRequest,
 	}))
 	return nil

@@ -39,12 +39,8 @@ type Config struct {
 	EnvOverrides map[string]string
 	// FaultPlan is the sandbox's fault injection; none by default.
 	FaultPlan sandbox.FaultSettings
-	// Parameters overrides parameters of the template.
-	Parameters map[string]string
 	// Stubs starts a stub of each operator's platform, and routes the operators to them.
 	Stubs bool
-	// WAF applies the rules of deploy/waf.yaml at the API's port.
-	WAF bool
 	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. accessKey returns the key of a
 	// function by its logical id; for "" it is the one that the database expects.
 	RecordCalls func(t *template.Template, accessKey func(logicalID string) string) CallRecorder
@@ -64,9 +60,9 @@ const DefaultPort = 3000
 // maxSpeed is the largest SPEED that the functions accept.
 const maxSpeed = 3600
 
-// FromEnvironment reads a run's settings: PORT, SPEED, RESET, WAF, STANDINS, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and
-// the sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be
-// set by its name too.
+// FromEnvironment reads a run's settings: PORT, SPEED, RESET, STANDINS, LOCAL_DIR, AWS_ENDPOINT_URL_DYNAMODB, and the
+// sandbox's fault injection (SANDBOX_SEED and its rates). Every duration that the template gives a function can be set
+// by its name too.
 func FromEnvironment(lookup func(string) (string, bool), root string) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
 	port, err := readInteger(get, "PORT", DefaultPort, 0, 65533)
@@ -77,15 +73,14 @@ func FromEnvironment(lookup func(string) (string, bool), root string) (Config, e
 	if err != nil {
 		return Config{}, err
 	}
-	for _, name := range [...]string{"RESET", "WAF", "STANDINS"} {
+	for _, name := range [...]string{"RESET", "STANDINS"} {
 		if value := get(name); value != "" && value != "0" && value != "1" {
 			return Config{}, fmt.Errorf("%s must be 1, 0 or not set", name)
 		}
 	}
 	config := Config{
 		Root: root, Dir: cmp.Or(get("LOCAL_DIR"), filepath.Join(root, ".local")), Port: port, Speed: speed,
-		Reset: get("RESET") == "1", WAF: get("WAF") == "1", Stubs: get("STANDINS") == "1",
-		DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
+		Reset: get("RESET") == "1", Stubs: get("STANDINS") == "1", DynamoDB: get("AWS_ENDPOINT_URL_DYNAMODB"),
 	}
 	if config.FaultPlan, err = sandbox.FaultSettingsFromEnvironment(lookup); err != nil {
 		return Config{}, err

@@ -36,12 +36,8 @@ type Options struct {
 	// Dir is the folder of the data; "" is a temporary one. A second run may use the same folder after the first is
 	// closed.
 	Dir string
-	// Parameters overrides parameters of the template.
-	Parameters map[string]string
 	// Stubs starts the stubs of operators' platforms.
 	Stubs bool
-	// WAF applies the rules of deploy/waf.yaml.
-	WAF bool
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
 }
@@ -97,7 +93,7 @@ func Start(t testing.TB, options Options) *Gateway {
 	gateway.Gateway, err = local.Start(ctx, local.Config{
 		Root: root, Dir: options.Dir, Speed: options.Speed,
 		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides,
-		WAF: options.WAF, Stubs: options.Stubs, Parameters: options.Parameters, Out: options.Out,
+		Stubs: options.Stubs, Out: options.Out,
 		RecordCalls: gateway.recordCalls,
 	})
 	if err != nil {

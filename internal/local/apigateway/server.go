@@ -22,7 +22,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"mobilegateway/internal/local/waf"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/template"
 )
@@ -49,7 +48,7 @@ type AccessLogEntry struct {
 	Duration time.Duration
 }
 
-// Config configures a Server. All fields but WebACL are required.
+// Config configures a Server. All fields are required.
 type Config struct {
 	Template *template.Template
 	// Functions are the programs by logical id. A route without its function responds 502.
@@ -58,8 +57,6 @@ type Config struct {
 	Address string
 	// Now is the clock of the throttle and of the events.
 	Now func() time.Time
-	// WebACL applies the rules of deploy/waf.yaml before anything else; nil applies none.
-	WebACL *waf.ACL
 	// LogRequest is called after each request.
 	LogRequest func(AccessLogEntry)
 }
@@ -96,11 +93,8 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.config.LogRequest(entry)
 }
 
-// handle filters, routes, throttles, reads the body and invokes, in the order of API Gateway.
+// handle routes, throttles, reads the body and invokes, in the order of API Gateway.
 func (f *Server) handle(r *http.Request, id string, entry *AccessLogEntry) proxyResponse {
-	if blocked := f.filter(r); blocked != nil {
-		return *blocked
-	}
 	match, found := matchRoute(f.config.Template.Routes, r.Method, r.URL.EscapedPath())
 	if !found {
 		return f.gatewayResponse("MISSING_AUTHENTICATION_TOKEN", http.StatusForbidden)
@@ -125,24 +119,6 @@ func (f *Server) handle(r *http.Request, id string, entry *AccessLogEntry) proxy
 	entry.Function = match.Function
 	event := runtimeapi.Event{ID: runtimeapi.NewRequestID(), Payload: f.newEvent(r, match, body, id)}
 	return f.invoke(r, function, event)
-}
-
-// filter returns the response if the web ACL blocks the request; nil otherwise. It decides before the body is read, by
-// the length that the request declares. A body without a length passes: the function refuses it if it is too large.
-func (f *Server) filter(r *http.Request) *proxyResponse {
-	if f.config.WebACL == nil {
-		return nil
-	}
-	blocked := f.config.WebACL.Check(r, r.ContentLength)
-	if blocked == nil {
-		return nil
-	}
-	response := &proxyResponse{status: blocked.Status, header: http.Header{}, body: []byte(blocked.Body)}
-	response.header.Set("Content-Type", "application/json")
-	for name, value := range blocked.Header {
-		response.header.Set(name, value)
-	}
-	return response
 }
 
 // invoke runs the function. A client that hangs up does not stop it, as on API Gateway.
