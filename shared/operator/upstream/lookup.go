@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
@@ -32,7 +34,11 @@ func (b *Base) SendLookup(ctx context.Context, call operator.Call, lookup Lookup
 
 // LookupCause returns why a lookup has no status. It is IntegrationRejected if the platform refused our credentials.
 func (x Exchange) LookupCause(lookup, code string) error {
-	cause := errors.Join(fmt.Errorf("%s responded %d %s", lookup, x.Status, code), x.Err)
+	cause := fmt.Errorf("%s got no response: %w", lookup, x.Err)
+	if x.Err == nil {
+		response := strings.TrimSpace(strconv.Itoa(x.Status) + " " + code)
+		cause = fmt.Errorf("%s responded %s without a status", lookup, response)
+	}
 	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden {
 		return &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}
 	}
