@@ -61,11 +61,14 @@ func failureDetail(done string, failed error) string {
 }
 
 // revealSecret returns the secret if it was really issued, else a placeholder.
-func (s *session) revealSecret(secret string) string {
+func (s *session) revealSecret(secret string) string { return s.ifApplied(secret, "(shown with --yes)") }
+
+// ifApplied returns the first text for a change that is made, the second one for a dry run.
+func (s *session) ifApplied(applied, dryRun string) string {
 	if s.Yes {
-		return secret
+		return applied
 	}
-	return "(shown with --yes)"
+	return dryRun
 }
 
 // entryChange changes an entry, or returns why it refuses to. ledger.ErrUnchanged leaves the entry as it is.

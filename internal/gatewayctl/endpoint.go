@@ -348,7 +348,7 @@ func queueParked(s *session, p *merchant.Profile, urls []string, seen seenURLs) 
 				return queued, fmt.Errorf("%s: %w", key, err)
 			}
 			if queued++; queued%progressEvery == 0 {
-				fmt.Fprintf(s.Stderr, "%d queued\n", queued)
+				fmt.Fprintln(s.Stderr, queued, s.ifApplied("queued", "would be queued"))
 			}
 		}
 		if !s.Yes {

@@ -173,3 +173,13 @@ func TestEndpointEnableUntilNothingIsParked(t *testing.T) {
 		checkEqual(t, "still parked", d.mustReadEntry(late.Key).Outbox[0].Parked, false)
 	}
 }
+
+// The progress of a dry run states what would be queued.
+func TestProgressOfEndpointEnable(t *testing.T) {
+	d, shop := newShopTool(t)
+	for number := range progressEvery {
+		d.addWaitingPayment(shop, number+1, func(e *ledger.Entry) { e.Park(d.now) })
+	}
+	d.expectExit("endpoint enable ShopA", ExitDone, "100 would be queued\n")
+	d.expectExit("endpoint enable ShopA"+confirmFlags, ExitDone, "100 queued\n")
+}

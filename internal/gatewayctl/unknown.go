@@ -249,7 +249,8 @@ func lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconci
 	err := change(decided)
 	switch row := operator.CapabilitiesOf(e); {
 	case len(decided.Conflicts) > len(e.Conflicts):
-		fmt.Fprintln(s.Stderr, "A status that contradicts the payment is recorded as a conflict.")
+		fmt.Fprintf(s.Stderr, "A status that contradicts the payment %s recorded as a conflict.\n",
+			s.ifApplied("is", "would be"))
 	case response.StatusFinal:
 	case err == nil:
 		fmt.Fprintf(s.Stderr, "No final status was reported. By the row of platform %s the payment is %s, as the "+

@@ -13,12 +13,17 @@ import (
 
 // newMoMoServer is a platform of MTN that has no payment.
 func newMoMoServer(t *testing.T) (address string) {
+	return newMoMoServerOf(t, http.StatusNotFound, `{"code":"RESOURCE_NOT_FOUND"}`)
+}
+
+// newMoMoServerOf is a platform of MTN with one response to each lookup.
+func newMoMoServerOf(t *testing.T, status int, response string) (address string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := `{"access_token":"t","expires_in":3600}`
 		if r.Method == http.MethodGet {
-			w.WriteHeader(http.StatusNotFound)
-			body = `{"code":"RESOURCE_NOT_FOUND"}`
+			w.WriteHeader(status)
+			body = response
 		}
 		_, _ = io.WriteString(w, body)
 	}))
@@ -77,4 +82,21 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 			checkEqual(t, "payment", resolutionOf(d.mustReadEntry(e.Key)), c.want)
 		})
 	}
+}
+
+// A dry run states what it would record: the conflict of a lookup is not stored.
+func TestConflictOfADryRun(t *testing.T) {
+	d, shop := newShopTool(t)
+	e := d.mustReadEntry(d.addUnknownPayment(shop))
+	e.Operator, e.Country, e.Account, e.Currency = "mtn", "CM", "mtn-momo/a1", "XAF"
+	d.ledger.Overwrite(e)
+	server := newMoMoServerOf(t, http.StatusOK,
+		`{"externalId":"ShopA_1","status":"SUCCESSFUL","amount":"99","currency":"XAF"}`)
+	d.input = credentialsOf(t, "mtn-momo", "a1", newAccount(t, "mtn-momo", server, "t"))
+	d.apply("operator set -")
+	const text = "A status that contradicts the payment "
+	d.expectExit("unknown resolve pay ShopA_1", ExitDone, text+"would be recorded as a conflict.")
+	checkEqual(t, "conflicts of a dry run", len(d.mustReadEntry(e.Key).Conflicts), 0)
+	d.expectExit("unknown resolve pay ShopA_1"+confirmFlags, ExitDone, text+"is recorded as a conflict.")
+	checkEqual(t, "conflicts", len(d.mustReadEntry(e.Key).Conflicts), 1)
 }
