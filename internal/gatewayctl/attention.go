@@ -9,6 +9,7 @@ import (
 
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 )
 
 type attentionCommands struct {
@@ -53,19 +54,8 @@ type attentionList struct {
 
 // Run lists what waits, over all merchants (decision "attention"). It changes nothing, and leaves out everything that
 // the gateway ends by itself.
-func (c *attentionList) Run(s *session) error {
-	merchants, err := s.allMerchants()
-	if err != nil {
-		return err
-	}
-	a, err := s.newAttention()
-	if err != nil {
-		return err
-	}
-	since := c.Since.Time
-	if since.IsZero() {
-		since = s.Now().UTC().Truncate(day).Add(-attentionDays * day)
-	}
+func (c *attentionList) Run(s *session, merchants []*merchant.Profile, a *attention) error {
+	since := cmp.Or(c.Since.Time, s.Now().UTC().Truncate(day).Add(-attentionDays*day))
 	for e, err := range s.openEntries(merchants, since) {
 		if err != nil {
 			return err
@@ -91,7 +81,7 @@ type attention struct {
 	views       []attentionView
 	closed      map[string]time.Time    // by the subject of the audit record
 	callbacks   *keyring.Ring           // nil without a key
-	deadLetters map[string]*deadLetters // by the merchant's name
+	deadLetters map[string][]deadLetter // by the merchant's name
 	parked      map[endpointKey]int
 	accounts    map[accountRef]*accountUse
 }
@@ -102,10 +92,11 @@ func (a *attention) add(v attentionView, command ...string) {
 	a.views = append(a.views, v)
 }
 
-// newAttention reads what people closed, and the ring of callback keys.
-func (s *session) newAttention() (*attention, error) {
+// ProvideAttention reads what people closed, and the ring of callback keys, for the Run methods below attention (kong's
+// provider).
+func (attentionCommands) ProvideAttention(s *session) (*attention, error) {
 	a := &attention{
-		session: s, deadLetters: map[string]*deadLetters{}, parked: map[endpointKey]int{},
+		session: s, deadLetters: map[string][]deadLetter{}, parked: map[endpointKey]int{},
 		accounts: map[accountRef]*accountUse{},
 	}
 	var err error
@@ -164,33 +155,26 @@ type closedView struct {
 
 // Run closes what was dealt with outside the gateway. Only the audit record keeps it: the transaction does not change,
 // and a later conflict or dead letter is listed again.
-func (c *attentionClose) Run(s *session) error {
+func (c *attentionClose) Run(s *session, a *attention) error {
 	e, err := s.findEntry(c.ID, ledger.Kind(c.Kind))
 	if err != nil {
 		return err
 	}
-	a, err := s.newAttention()
-	if err != nil {
-		return err
-	}
 	closedAt := a.closed[closeSubject(e)]
-	conflicts, dead := openConflicts(e, closedAt), openDeadLetters(e, closedAt)
-	lost := 0
-	if a.lostCallback(e, closedAt) {
-		lost = 1
+	var parts []string
+	if conflicts := openConflicts(e, closedAt); len(conflicts) > 0 {
+		parts = append(parts, plural(len(conflicts), "conflict"))
 	}
-	if len(conflicts)+len(dead)+lost == 0 {
+	if dead := openDeadLetters(e, closedAt); len(dead) > 0 {
+		parts = append(parts, plural(len(dead), "dead letter"))
+	}
+	if a.lostCallback(e, closedAt) {
+		parts = append(parts, plural(1, "lost callback"))
+	}
+	if len(parts) == 0 {
 		return fmt.Errorf("%s has no open conflict and no open dead letter: gatewayctl attention lists all", c.ID)
 	}
-	var parts []string
-	for noun, count := range map[string]int{
-		"conflict": len(conflicts), "dead letter": len(dead), "lost callback": lost,
-	} {
-		if count > 0 {
-			parts = append(parts, plural(count, noun))
-		}
-	}
-	slices.Sort(parts)
+	slices.Sort(parts) // by their numbers
 	view := closedView{Subject: e.Key.String(), Merchant: e.Merchant, Closed: joinComma(parts)}
 	return s.executeAndShow(closeAction, closeSubject(e), func() (string, error) { return view.Closed, nil },
 		func() error { return s.showView(view) })

@@ -12,19 +12,16 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/reconcile"
-	"mobilegateway/shared/secret"
 )
 
 // endpointKey is a merchant's URL.
 type endpointKey struct{ merchantID, url string }
 
-// deadLetters are the dead letters of one merchant.
-type deadLetters struct {
-	ids         []string
-	count       int
-	first, last time.Time // the times of their statuses
+// deadLetter is a dead letter of a transaction, with the time of its status.
+type deadLetter struct {
+	id string
+	at time.Time
 }
 
 // addEntry adds what waits for a person in one transaction.
@@ -50,18 +47,7 @@ func (a *attention) addEntry(e *ledger.Entry) {
 		a.add(view, closing...)
 	}
 	for _, n := range openDeadLetters(e, closedAt) {
-		d := a.deadLetters[e.Merchant]
-		if d == nil {
-			d = &deadLetters{first: n.At}
-			a.deadLetters[e.Merchant] = d
-		}
-		if d.count++; !slices.Contains(d.ids, e.ID) {
-			d.ids = append(d.ids, e.ID)
-		}
-		if n.At.Before(d.first) {
-			d.first = n.At
-		}
-		d.last = latestTime(d.last, n.At)
+		a.deadLetters[e.Merchant] = append(a.deadLetters[e.Merchant], deadLetter{e.ID, n.At})
 	}
 	if head := e.OutboxHead(); head != nil && head.Parked {
 		a.parked[endpointKey{e.MerchantID, e.NotifyURL}]++
@@ -85,16 +71,12 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 		return ""
 	case e.ClaimFlagged(now):
 		return "the operator claimed successful at " + formatTime(e.Claim.At) + ", and no lookup confirms it"
-	case age < ledger.StaleAfter:
+	case age < ledger.StaleAfter, e.Unknowable(), e.Kind != ledger.Payment && !e.OutcomeUncertain(now):
 		return ""
-	case e.Unknowable():
-		return ""
-	case e.Kind != ledger.Payment && e.OutcomeUncertain(now) && hasKeyAtOperator(e, row):
+	case e.Kind != ledger.Payment && hasKeyAtOperator(e, row):
 		return resendAdvice(e, row, now) + ", " + e.UpstreamKey
-	case e.Kind != ledger.Payment && e.OutcomeUncertain(now):
-		return resendAdvice(e, row, now)
 	case e.Kind != ledger.Payment:
-		return ""
+		return resendAdvice(e, row, now)
 	case !row.HasStatusLookup && e.OutcomeUncertain(now):
 		return "operator " + e.Operator + " has no status lookup"
 	case !a.pastLifetime(e) || age < a.PaymentLifetime+ledger.StaleAfter || e.Claim.Status == ledger.Successful:
@@ -145,18 +127,21 @@ const maxListedIDs = 3
 
 // addDeadLetters adds one line for each merchant: one replay sends all its dead letters again.
 func (a *attention) addDeadLetters() {
-	for name, d := range a.deadLetters {
-		detail := joinComma(d.ids[:min(len(d.ids), maxListedIDs)])
-		if more := len(d.ids) - maxListedIDs; more > 0 {
+	byTime := func(x, y deadLetter) int { return x.at.Compare(y.at) }
+	for name, letters := range a.deadLetters {
+		first, last := slices.MinFunc(letters, byTime).at, slices.MaxFunc(letters, byTime).at
+		ids := slices.Compact(mapAll(letters, func(d deadLetter) string { return d.id }))
+		detail := joinComma(ids[:min(len(ids), maxListedIDs)])
+		if more := len(ids) - maxListedIDs; more > 0 {
 			detail += fmt.Sprintf(" and %d more", more)
 		}
-		arguments := []string{"deliveries", "replay", d.ids[0]}
-		if len(d.ids) > 1 {
-			arguments = []string{"deliveries", "replay", "--merchant", name, "--from", d.first.Format(time.DateOnly),
-				"--to", d.last.Format(time.DateOnly), "--dead-letters"}
+		arguments := []string{"deliveries", "replay", ids[0]}
+		if len(ids) > 1 {
+			arguments = []string{"deliveries", "replay", "--merchant", name, "--from", first.Format(time.DateOnly),
+				"--to", last.Format(time.DateOnly), "--dead-letters"}
 		}
 		a.add(attentionView{
-			Since: d.first, What: waitsDeadLetter, Merchant: name, Subject: plural(d.count, "notification"),
+			Since: first, What: waitsDeadLetter, Merchant: name, Subject: plural(len(letters), "notification"),
 			Detail: detail,
 		}, confirmArguments(arguments...)...)
 	}
@@ -258,7 +243,7 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 	if err != nil {
 		return err
 	}
-	directory := drivers.NewDirectory(secret.Static(credentials.Value), nil, a.Now)
+	directory := a.newDirectory(credentials.Value)
 	a.addUnusableAccounts(directory, merchants)
 	reconciler := &reconcile.Reconciler{Operators: directory, LookupTimeout: c.Timeout}
 	for key, use := range a.accounts {

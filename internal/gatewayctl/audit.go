@@ -118,6 +118,9 @@ func (s *session) appendRecord(ctx context.Context, r Record) error {
 // auditedChanges returns a record for each change, the one that completes it if there is one, the oldest first. An item
 // that is not a record becomes a line of its own.
 func (s *session) auditedChanges() ([]Record, error) {
+	if err := s.openStores(); err != nil {
+		return nil, err
+	}
 	items, err := s.stores.Audit.Items(s)
 	if err != nil {
 		return nil, err
@@ -158,9 +161,6 @@ type auditList struct {
 
 // Run lists the changes, the oldest first. No filter hides what is malformed.
 func (c *auditList) Run(s *session) error {
-	if err := s.openStores(); err != nil {
-		return err
-	}
 	records, err := s.auditedChanges()
 	if err != nil {
 		return err

@@ -209,14 +209,15 @@ func (s *session) allMerchants() ([]*merchant.Profile, error) {
 	return profiles, nil
 }
 
+// ProvideMerchants returns allMerchants for the Run methods of all commands (kong's provider).
+func (*commandLine) ProvideMerchants(s *session) ([]*merchant.Profile, error) {
+	return s.allMerchants()
+}
+
 type merchantList struct{}
 
 // Run lists the merchants by name.
-func (c *merchantList) Run(s *session) error {
-	profiles, err := s.allMerchants()
-	if err != nil {
-		return err
-	}
+func (c *merchantList) Run(s *session, profiles []*merchant.Profile) error {
 	views := mapAll(profiles, func(p *merchant.Profile) merchantView { return merchantViewOf(p, s.Now()) })
 	slices.SortFunc(views, func(a, b merchantView) int {
 		return cmp.Compare(merchant.NormalizeName(a.Name), merchant.NormalizeName(b.Name))

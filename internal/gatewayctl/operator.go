@@ -101,6 +101,11 @@ func (operatorCommands) ProvideCredentials(s *session) (stored storedCredentials
 	return stored, err
 }
 
+// newDirectory returns the drivers with credentials, which need not be stored.
+func (s *session) newDirectory(credentials []byte) *operator.DriverDirectory {
+	return drivers.NewDirectory(secret.Static(credentials), nil, s.Now)
+}
+
 func unknownOperatorError(name string) error {
 	return fmt.Errorf("operator %q is not one of %s", name, joinComma(operator.Names()))
 }
@@ -189,15 +194,14 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 			return fmt.Errorf("there are no credentials for operator %q: add them with operator set", name)
 		}
 	}
-	directory := drivers.NewDirectory(secret.Static(stored.secret.Value), nil, s.Now)
+	directory := s.newDirectory(stored.secret.Value)
 	var results []operationCheck
 	var failed error
 	for _, account := range accountViews(stored.operators) {
 		if len(c.Names) > 0 && !slices.Contains(c.Names, account.Operator) {
 			continue
 		}
-		fields := credentials.ReadFields(stored.operators[account.Operator].Accounts[account.Account])
-		results = append(results, c.checkAccount(s, directory, account, fields, stored)...)
+		results = append(results, c.checkAccount(s, directory, account, stored)...)
 	}
 	for i, r := range results {
 		isSame := func(earlier operationCheck) bool { return earlier.advice == r.advice }
@@ -210,17 +214,11 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 
 // countriesOf lists the countries that an account serves: those of its routes, or all countries of a platform that
 // serves its own operator without a route.
-func (c storedCredentials) countriesOf(account accountView) (countries []string) {
+func (c storedCredentials) countriesOf(account accountView) []string {
 	if row, _ := operator.FindCapabilities(account.Operator); slices.Contains(operator.Names(), row.Platform) {
 		return row.Countries()
 	}
-	for _, routes := range c.routes {
-		for _, route := range routes {
-			if route.To == account.Operator+"/"+account.Account {
-				countries = append(countries, route.Country)
-			}
-		}
-	}
+	countries := mapAll(c.servicesOf(account), func(service operator.Service) string { return service.Country })
 	slices.Sort(countries)
 	return slices.Compact(countries)
 }
@@ -264,15 +262,15 @@ func (c *operatorCheck) compare(
 
 // checkAccount checks each operation of one account. One lookup is the proof for all.
 func (c *operatorCheck) checkAccount(
-	s *session, directory *operator.DriverDirectory, account accountView, fields map[string]string,
-	stored storedCredentials,
+	s *session, directory *operator.DriverDirectory, account accountView, stored storedCredentials,
 ) []operationCheck {
 	schema, err := findAccountSchema(account.Operator)
 	if err != nil {
 		return []operationCheck{{account, "", false, err.Error(), err.Error()}}
 	}
+	fields := credentials.ReadFields(stored.operators[account.Operator].Accounts[account.Account])
 	countries := stored.countriesOf(account)
-	refused := c.lookUp(s, directory, schema.row, account)
+	refused := c.lookUp(s, directory, account)
 	if refused == "" {
 		refused = c.compare(s, directory, account, stored)
 	}
@@ -288,9 +286,8 @@ func (c *operatorCheck) checkAccount(
 
 // lookUp looks up the status of an order that does not exist, in the operator's own protocol. It returns why the
 // account is not proven to work, "" if it is.
-func (c *operatorCheck) lookUp(
-	s *session, directory *operator.DriverDirectory, row operator.Capabilities, account accountView,
-) string {
+func (c *operatorCheck) lookUp(s *session, directory *operator.DriverDirectory, account accountView) string {
+	row, _ := operator.FindCapabilities(account.Operator)
 	if !row.HasStatusLookup {
 		fmt.Fprintf(s.Stderr, "Account %s of %s was not looked up: the platform has no status lookup.\n",
 			account.Account, row.Platform)

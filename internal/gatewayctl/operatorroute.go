@@ -14,8 +14,6 @@ import (
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/drivers"
-	"mobilegateway/shared/secret"
 	"mobilegateway/shared/settings"
 )
 
@@ -223,9 +221,6 @@ type routeChange struct {
 // routeChanges lists the services of an operator that get another account, or the same by a route instead of the
 // default. It reports each account that they leave.
 func (s *session) routeChanges(stored, next storedCredentials, name string) (changes []routeChange, err error) {
-	if err := s.openStores(); err != nil {
-		return nil, err
-	}
 	counts, _, err := s.countLiveEntries()
 	if err != nil {
 		return nil, err
@@ -276,11 +271,7 @@ type routedService struct {
 }
 
 // Run lists the services that have an account.
-func (c *routeList) Run(s *session, stored storedCredentials) error {
-	profiles, err := s.allMerchants()
-	if err != nil {
-		return err
-	}
+func (c *routeList) Run(s *session, stored storedCredentials, profiles []*merchant.Profile) error {
 	var views []routedService
 	for _, name := range operator.Names() {
 		for _, service := range servicesOf(name) {
@@ -318,7 +309,7 @@ var errRouteCheck = errors.New("a route does not work: see its error. " +
 
 // Run checks each route as operator route set does, and its account by a status lookup, once for each account.
 func (c *routeCheck) Run(s *session, stored storedCredentials) error {
-	directory := drivers.NewDirectory(secret.Static(stored.secret.Value), nil, s.Now)
+	directory := s.newDirectory(stored.secret.Value)
 	lookup, refused := &operatorCheck{Timeout: c.Timeout}, map[operator.Pin]string{}
 	var results []routeResult
 	var failed error
@@ -329,10 +320,9 @@ func (c *routeCheck) Run(s *session, stored storedCredentials) error {
 				result.Error = err.Error()
 			} else {
 				pin := operator.ParsePin(route.To, "")
-				row, _ := operator.FindCapabilities(pin.Platform)
 				if _, known := refused[pin]; !known {
 					account := accountView{Operator: pin.Platform, Account: pin.Account}
-					refused[pin] = lookup.lookUp(s, directory, row, account)
+					refused[pin] = lookup.lookUp(s, directory, account)
 				}
 				result.Error = refused[pin]
 			}

@@ -14,8 +14,6 @@ import (
 
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/drivers"
-	"mobilegateway/shared/secret"
 )
 
 // actionSetCredentials is the action of operator set in audit records.
@@ -117,7 +115,7 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 		return err
 	}
 	stored.operators = next
-	return tryToken(s, schema.row, accountView{Operator: name, Account: id}, stored)
+	return tryToken(s, accountView{Operator: name, Account: id}, stored)
 }
 
 // readToken reads the file, which has only the token.
@@ -138,13 +136,13 @@ func (c *operatorRotateToken) readToken(s *session, field operator.AccountField)
 
 // tryToken looks up a status with an account that is not stored yet, and reports whether its operator accepts the
 // token. It never fails for it: an operator may accept a new token only when the old one ends.
-func tryToken(s *session, row operator.Capabilities, account accountView, next storedCredentials) error {
+func tryToken(s *session, account accountView, next storedCredentials) error {
 	value, err := next.encode()
 	if err != nil {
 		return err
 	}
 	check := operatorCheck{Timeout: 10 * time.Second}
-	fault := check.lookUp(s, drivers.NewDirectory(secret.Static(value), nil, s.Now), row, account)
+	fault := check.lookUp(s, s.newDirectory(value), account)
 	if fault == "" {
 		fmt.Fprintln(s.Stderr, "The operator accepts the new token: a status lookup with it succeeded.")
 		return nil

@@ -1,6 +1,7 @@
 package gatewayctl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,30 +33,23 @@ func (c storedCredentials) isCurrent(ref accountRef) bool {
 // checkNotInUse refuses to move an account in use to another platform or contract, and to drop it (decision
 // "operator-credentials"). It reads the transactions of all merchants that are not final, but only for such a change.
 func (s *session) checkNotInUse(stored storedCredentials, changes []credentialChange) error {
-	reasons := map[accountRef]string{}
-	for _, c := range changes {
-		if c.identity || c.dropped {
-			reasons[refOf(c.Operator, c.Account)] = ""
-		}
-	}
-	if len(reasons) == 0 {
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c credentialChange) bool {
+		return !c.identity && !c.dropped
+	})
+	if len(changes) == 0 {
 		return nil
 	}
-	for _, find := range []func(storedCredentials, map[accountRef]string) error{
-		s.findCurrentUse, s.findRecentUse, s.findLiveEntries, findRouteUse,
-	} {
-		if err := find(stored, reasons); err != nil {
-			return err
-		}
+	whyInUse, err := s.readUse(stored)
+	if err != nil {
+		return err
 	}
 	var faults []error
 	for _, c := range changes {
-		reason := reasons[refOf(c.Operator, c.Account)]
-		switch {
+		switch reason := whyInUse(refOf(c.Operator, c.Account)); {
 		case reason == "":
 		case c.dropped:
 			faults = append(faults, fmt.Errorf("account %s of %s cannot be dropped: %s", c.Account, c.Operator, reason))
-		case c.identity:
+		default:
 			faults = append(faults, fmt.Errorf("%s of account %s of %s cannot be changed: %s; "+
 				"add a new account and make it current", c.Field, c.Account, c.Operator, reason))
 		}
@@ -63,68 +57,47 @@ func (s *session) checkNotInUse(stored storedCredentials, changes []credentialCh
 	return errors.Join(faults...)
 }
 
-// findCurrentUse finds the current accounts of operators that a merchant may use: the next request is pinned to them.
-func (s *session) findCurrentUse(stored storedCredentials, reasons map[accountRef]string) error {
-	profiles, err := s.allMerchants()
-	if err != nil {
-		return err
+// readUse returns the function that states what uses an account, "" for nothing. That is a route, whether or not a
+// merchant may use the operator, or a live transaction. It is a function that has not read the last change and may
+// still pin a request to the account. It is an operator that a merchant may use, if the account is its current one.
+func (s *session) readUse(stored storedCredentials) (func(accountRef) string, error) {
+	profiles, profilesErr := s.allMerchants()
+	records, recordsErr := s.auditedChanges()
+	if err := cmp.Or(profilesErr, recordsErr); err != nil {
+		return nil, err
 	}
-	for ref := range reasons {
-		uses := func(p *merchant.Profile) bool { return p.Active() && slices.Contains(p.Operators, ref.operator) }
-		if at := slices.IndexFunc(profiles, uses); at >= 0 && stored.isCurrent(ref) {
-			reasons[ref] = fmt.Sprintf("it is current, and merchant %s may use the operator", profiles[at].Name)
-		}
-	}
-	return nil
-}
-
-// findRecentUse finds accounts that may have been current a short time ago: a function that has not read the change may
-// still pin a request to them.
-func (s *session) findRecentUse(stored storedCredentials, reasons map[accountRef]string) error {
-	records, err := s.auditedChanges()
-	if err != nil {
-		return err
-	}
-	until := map[string]time.Time{}
+	counts, examples, err := s.countLiveEntries()
+	until, routes := map[string]time.Time{}, map[accountRef]string{}
 	for _, r := range records {
 		until[r.What] = latestTime(until[r.What], r.At.Add(s.SecretCache))
 	}
-	for ref := range reasons {
-		end := until[actionSetRoute]
-		if !stored.isCurrent(ref) {
-			end = latestTime(end, until[actionSetCredentials])
-		}
-		if end.After(s.Now()) {
-			reasons[ref] = fmt.Sprintf("functions may use it until %s after the last change, try again then",
-				formatTime(end.Add(time.Second)))
-		}
-	}
-	return nil
-}
-
-// findRouteUse finds accounts that a route leads to, whether or not a merchant may use the operator.
-func findRouteUse(stored storedCredentials, reasons map[accountRef]string) error {
 	for _, name := range slices.Sorted(maps.Keys(stored.routes)) {
 		for _, route := range stored.routes[name] {
-			ref := pinRef(operator.ParsePin(route.To, ""))
-			if _, changes := reasons[ref]; changes {
-				reasons[ref] = "route " + serviceOf(name, route).text() + " leads to it"
-			}
+			routes[pinRef(operator.ParsePin(route.To, ""))] = serviceOf(name, route).text()
 		}
 	}
-	return nil
-}
-
-// findLiveEntries finds accounts to which live entries are pinned.
-func (s *session) findLiveEntries(_ storedCredentials, reasons map[accountRef]string) error {
-	counts, examples, err := s.countLiveEntries()
-	for ref := range reasons {
-		if counts[ref] > 0 {
-			reasons[ref] = fmt.Sprintf("it has %s that may still call the operator, such as %s %s",
+	return func(ref accountRef) string {
+		isCurrent, end := stored.isCurrent(ref), until[actionSetRoute]
+		if !isCurrent {
+			end = latestTime(end, until[actionSetCredentials])
+		}
+		user := slices.IndexFunc(profiles, func(p *merchant.Profile) bool {
+			return isCurrent && p.Active() && slices.Contains(p.Operators, ref.operator)
+		})
+		switch {
+		case routes[ref] != "":
+			return "route " + routes[ref] + " leads to it"
+		case counts[ref] > 0:
+			return fmt.Sprintf("it has %s that may still call the operator, such as %s %s",
 				plural(counts[ref], "transaction"), kindLabel(examples[ref].Kind), examples[ref].ID)
+		case end.After(s.Now()):
+			return fmt.Sprintf("functions may use it until %s after the last change, try again then",
+				formatTime(end.Add(time.Second)))
+		case user >= 0:
+			return fmt.Sprintf("it is current, and merchant %s may use the operator", profiles[user].Name)
 		}
-	}
-	return err
+		return ""
+	}, err
 }
 
 // countLiveEntries counts, by the account that they are pinned to, the entries that may still be sent, looked up or

@@ -9,8 +9,6 @@ import (
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/drivers"
-	"mobilegateway/shared/secret"
 )
 
 // smsRule is what the operator that gets a merchant's SMS in a country takes, as a text for the merchant.
@@ -41,7 +39,7 @@ func (s *session) smsRules(p *merchant.Profile) (rules []smsRule) {
 		fmt.Fprintf(s.Stderr, "The recipient and sender of an SMS are not known here: %s.\n", err)
 		return nil
 	}
-	routes, directory := stored.table(), drivers.NewDirectory(secret.Static(stored.secret.Value), nil, s.Now)
+	routes, directory := stored.table(), s.newDirectory(stored.secret.Value)
 	for _, code := range p.Countries {
 		for _, name := range p.Operators {
 			service := operator.Service{Operator: name, Country: code, Operation: operator.AccountSMS}

@@ -15,9 +15,7 @@ import (
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/reconcile"
-	"mobilegateway/shared/secret"
 )
 
 type unknownCommands struct {
@@ -168,7 +166,7 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		if err != nil {
 			return nil, err
 		}
-		operators := drivers.NewDirectory(secret.Static(current.Value), nil, s.Now)
+		operators := s.newDirectory(current.Value)
 		if c.As == resolveByLookup {
 			return lookUpResolution(s, e, &reconcile.Reconciler{Operators: operators, LookupTimeout: c.Timeout})
 		}
