@@ -203,7 +203,7 @@ func (s *Stores) connectAudit(client *awsclient.Client, env System, p Deployment
 		s.AuditCopies = fileCopies{file}
 	case p.AuditLogGroup != "":
 		logs := cloudwatchlogs.NewFromConfig(client.Config(), func(o *cloudwatchlogs.Options) {
-			o.BaseEndpoint = optionalEndpoint(endpointOf(env, "CLOUDWATCH_LOGS"))
+			o.BaseEndpoint = endpointOf(env, "CLOUDWATCH_LOGS")
 		})
 		s.AuditCopies = logCopies{logs, p.AuditLogGroup}
 	}
@@ -213,8 +213,8 @@ func (s *Stores) connectAudit(client *awsclient.Client, env System, p Deployment
 	}
 	s.Caller = func(ctx context.Context) (string, error) {
 		identity, err := sts.NewFromConfig(client.Config(), func(o *sts.Options) {
-			if endpointOf(env, "DYNAMODB") != "" { // AWS's own tables trust only AWS's own identities
-				o.BaseEndpoint = optionalEndpoint(endpointOf(env, "STS"))
+			if endpointOf(env, "DYNAMODB") != nil { // AWS's own tables trust only AWS's own identities
+				o.BaseEndpoint = endpointOf(env, "STS")
 			}
 		}).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
@@ -224,13 +224,9 @@ func (s *Stores) connectAudit(client *awsclient.Client, env System, p Deployment
 	}
 }
 
-// endpointOf returns the address of a service from the environment, "" for AWS's own.
-func endpointOf(env System, service string) string {
-	return cmp.Or(env.Getenv("AWS_ENDPOINT_URL_"+service), env.Getenv("AWS_ENDPOINT_URL"))
-}
-
-// optionalEndpoint returns nil for "".
-func optionalEndpoint(address string) *string {
+// endpointOf returns the address of a service from the environment, nil for AWS's own.
+func endpointOf(env System, service string) *string {
+	address := cmp.Or(env.Getenv("AWS_ENDPOINT_URL_"+service), env.Getenv("AWS_ENDPOINT_URL"))
 	if address == "" {
 		return nil
 	}
@@ -238,7 +234,7 @@ func optionalEndpoint(address string) *string {
 }
 
 // isLoopback reports whether the host of an address is this machine.
-func isLoopback(address string) bool {
-	parsed, err := url.Parse(address)
+func isLoopback(address *string) bool {
+	parsed, err := url.Parse(aws.ToString(address))
 	return err == nil && localhost.IsLoopback(parsed.Hostname())
 }

@@ -154,9 +154,10 @@ type auditComparison struct {
 // verifyAudit finds the faults of the chain. A copy proves the record, and by the chain all records before it: a record
 // without a copy is a fault only behind the last copy.
 func verifyAudit(items []AuditItem, copies []string, now time.Time) auditResult {
-	c := auditComparison{stored: map[int64]auditEntry{}, copies: map[int64][]auditEntry{}, now: now}
-	c.copied = map[auditPhase]bool{}
-	c.Faults, c.Copies = []auditFault{}, len(copies)
+	c := auditComparison{
+		stored: map[int64]auditEntry{}, copies: map[int64][]auditEntry{}, copied: map[auditPhase]bool{}, now: now,
+		auditResult: auditResult{Copies: len(copies), Faults: []auditFault{}},
+	}
 	for _, document := range slices.Sorted(slices.Values(copies)) {
 		c.addCopy(document)
 	}

@@ -61,7 +61,9 @@ func failureDetail(done string, failed error) string {
 }
 
 // revealSecret returns the secret if it was really issued, else a placeholder.
-func (s *session) revealSecret(secret string) string { return s.ifApplied(secret, "(shown with --yes)") }
+func (s *session) revealSecret(secret string) string {
+	return s.ifApplied(secret, "(shown with --yes)")
+}
 
 // ifApplied returns the first text for a change that is made, the second one for a dry run.
 func (s *session) ifApplied(applied, dryRun string) string {

@@ -56,18 +56,18 @@ type undelivered struct {
 }
 
 // seenURLs are the URLs of a merchant's transactions.
-type seenURLs map[string]*undelivered
+type seenURLs map[string]undelivered
 
 // readURLs reads the URLs of a merchant's transactions since a time, and the profile's own.
 func readURLs(s *session, p *merchant.Profile, since time.Time) (seenURLs, error) {
-	seen := seenURLs{}
-	seen.add(p.NotifURL)
+	seen := seenURLs{p.NotifURL: {}}
 	for e, err := range s.entriesBetween(p.ID, since, s.Now()) {
 		if err = cmp.Or(err, s.Err()); err != nil {
 			return nil, err
 		}
-		seen.add(e.NotifyURL) // also if it is a former one
-		at := seen.add(delivery.NotificationURL(e, p))
+		former, address := seen[e.NotifyURL], delivery.NotificationURL(e, p)
+		seen[e.NotifyURL] = former
+		at := seen[address]
 		if head := e.OutboxHead(); head != nil && head.Parked {
 			at.parked = append(at.parked, e.Key)
 		}
@@ -81,24 +81,16 @@ func readURLs(s *session, p *merchant.Profile, since time.Time) (seenURLs, error
 				at.DeadLetters++
 			}
 		}
+		seen[address] = at
 	}
 	delete(seen, "")
 	return seen, nil
 }
 
-func (u seenURLs) add(address string) *undelivered {
-	if u[address] == nil {
-		u[address] = &undelivered{}
-	}
-	return u[address]
-}
-
 // parkedAt returns the transactions with a notification that is parked at one of the URLs.
 func (u seenURLs) parkedAt(urls []string) (keys []ledger.Key) {
 	for _, address := range urls {
-		if at := u[address]; at != nil {
-			keys = append(keys, at.parked...)
-		}
+		keys = append(keys, u[address].parked...)
 	}
 	return keys
 }
@@ -129,11 +121,7 @@ type listedEndpoint struct {
 
 // Run lists the URLs of the merchant's transactions, and the profile's own.
 func (c *endpointList) Run(s *session, p *merchant.Profile) error {
-	since := c.Since.Time
-	if since.IsZero() {
-		since = firstDay(p, s.Now())
-	}
-	seen, err := readURLs(s, p, since)
+	seen, err := readURLs(s, p, cmp.Or(c.Since.Time, firstDay(p, s.Now())))
 	if err != nil {
 		return err
 	}
@@ -142,7 +130,7 @@ func (c *endpointList) Run(s *session, p *merchant.Profile) error {
 		return err
 	}
 	return showList(s, mapAll(healths, func(at webhook.Health) listedEndpoint {
-		return listedEndpoint{endpointViewOf(p, at), *seen[at.URL]}
+		return listedEndpoint{endpointViewOf(p, at), seen[at.URL]}
 	}))
 }
 
@@ -174,7 +162,7 @@ type endpointShow struct {
 
 // Run shows the endpoint.
 func (c *endpointShow) Run(s *session, p *merchant.Profile) error {
-	selected, err := endpointSelection{urlFlag: c.urlFlag}.read(s, p)
+	selected, err := endpointSelection{urlFlag: c.urlFlag}.ProvideSelected(s, p)
 	if err != nil {
 		return err
 	}
@@ -195,13 +183,18 @@ type endpointSelection struct {
 
 // selectedEndpoints are the selected URLs, at least one, with all that the merchant's transactions have.
 type selectedEndpoints struct {
-	urls    []string
-	healths []webhook.Health
-	seen    seenURLs
+	merchant *merchant.Profile
+	urls     []string
+	healths  []webhook.Health
+	seen     seenURLs
 }
 
-// read reads the selected URLs. A single one at which the merchant was never notified is an error.
-func (c endpointSelection) read(s *session, p *merchant.Profile) (selected selectedEndpoints, err error) {
+// ProvideSelected reads the selected URLs for the Run methods of the commands with a selection (kong's provider). A
+// single URL at which the merchant was never notified is an error.
+func (c endpointSelection) ProvideSelected(
+	s *session, p *merchant.Profile,
+) (selected selectedEndpoints, err error) {
+	selected.merchant = p
 	if c.URL != "" && c.Host != "" || c.All && c.URL+c.Host != "" {
 		return selected, usageError("--url, --host and --all exclude each other: use one of them")
 	}
@@ -214,15 +207,16 @@ func (c endpointSelection) read(s *session, p *merchant.Profile) (selected selec
 	if selected.healths, err = endpointHealths(s, p, selected.urls); err != nil {
 		return selected, err
 	}
-	if at := selected.healths[0]; len(selected.urls) == 1 && selected.seen[at.URL] == nil && at.DisabledVersion == 0 {
+	at := selected.healths[0]
+	if _, isSeen := selected.seen[at.URL]; len(selected.urls) == 1 && !isSeen && at.DisabledVersion == 0 {
 		return selected, neverSeenError(p, at.URL)
 	}
 	return selected, nil
 }
 
 // subject names the selection in the audit record.
-func (c endpointSelection) subject(p *merchant.Profile, selected selectedEndpoints) string {
-	return p.Name + " " + cmp.Or(c.Host, joinComma(selected.urls))
+func (c endpointSelection) subject(selected selectedEndpoints) string {
+	return selected.merchant.Name + " " + cmp.Or(c.Host, joinComma(selected.urls))
 }
 
 type endpointEnable struct {
@@ -240,25 +234,19 @@ type enableResult struct {
 
 // Run enables the endpoints first, so that queued notifications are not parked again. Then it queues what is parked, of
 // transactions of any age, until nothing is parked.
-func (c *endpointEnable) Run(s *session, p *merchant.Profile) error {
-	selected, err := c.read(s, p)
-	if err != nil {
-		return err
-	}
-	result := enableResult{Endpoints: []endpointView{}}
+func (c *endpointEnable) Run(s *session, selected selectedEndpoints) error {
+	p, result := selected.merchant, enableResult{Endpoints: []endpointView{}}
 	for _, address := range selected.urls {
-		if at := selected.seen[address]; at != nil {
-			result.Waiting += at.Waiting
-		}
+		result.Waiting += selected.seen[address].Waiting
 	}
-	err = s.execute("enable an endpoint", c.subject(p, selected), func() (string, error) {
-		result.Endpoints, err = selected.change(s, p, func(at webhook.Health) (webhook.Health, bool) {
+	err := s.execute("enable an endpoint", c.subject(selected), func() (_ string, err error) {
+		result.Endpoints, err = selected.change(s, func(at webhook.Health) (webhook.Health, bool) {
 			return at.AfterEnable(s.Now()), !at.Enabled()
 		})
 		if err != nil {
 			return fmt.Sprint("enabled: ", len(result.Endpoints)), err
 		}
-		result.Queued, err = queueParked(s, p, selected.urls, selected.seen)
+		result.Queued, err = selected.queueParked(s)
 		return fmt.Sprintf("enabled: %d, %s queued, %d more waiting", len(result.Endpoints),
 			plural(result.Queued, "notification"), result.Waiting), err
 	})
@@ -278,14 +266,10 @@ type endpointDisable struct {
 
 // Run disables the endpoints: from their next attempt on, notifications are parked until endpoint enable. An attempt
 // that is in progress ends as usual.
-func (c *endpointDisable) Run(s *session, p *merchant.Profile) error {
-	selected, err := c.read(s, p)
-	if err != nil {
-		return err
-	}
-	disabled := []endpointView{}
-	err = s.execute("disable an endpoint", c.subject(p, selected), func() (string, error) {
-		disabled, err = selected.change(s, p, func(at webhook.Health) (webhook.Health, bool) {
+func (c *endpointDisable) Run(s *session, selected selectedEndpoints) error {
+	var disabled []endpointView
+	err := s.execute("disable an endpoint", c.subject(selected), func() (_ string, err error) {
+		disabled, err = selected.change(s, func(at webhook.Health) (webhook.Health, bool) {
 			return at.AfterDisable(webhook.Result{Reason: webhook.ReasonManual}, s.Now())
 		})
 		return fmt.Sprint("disabled: ", len(disabled)), err
@@ -315,7 +299,7 @@ func (c endpointSelection) selectURLs(p *merchant.Profile, seen seenURLs) ([]str
 
 // change stores whether the selected URLs are disabled, for those that next changes, and returns what it stored.
 func (e selectedEndpoints) change(
-	s *session, p *merchant.Profile, next func(webhook.Health) (changed webhook.Health, isChange bool),
+	s *session, next func(webhook.Health) (changed webhook.Health, isChange bool),
 ) ([]endpointView, error) {
 	stored := []endpointView{}
 	for _, at := range e.healths {
@@ -330,15 +314,15 @@ func (e selectedEndpoints) change(
 		if err != nil {
 			return stored, err
 		}
-		stored = append(stored, endpointViewOf(p, changed))
+		stored = append(stored, endpointViewOf(e.merchant, changed))
 	}
 	return stored, nil
 }
 
 // queueParked queues the notifications that are parked at the URLs, until nothing is parked there: a running sweep may
 // park further ones. It ends with an error if a URL was disabled again. A dry run counts what is parked now.
-func queueParked(s *session, p *merchant.Profile, urls []string, seen seenURLs) (queued int, err error) {
-	for keys := seen.parkedAt(urls); len(keys) > 0; keys = seen.parkedAt(urls) {
+func (e selectedEndpoints) queueParked(s *session) (queued int, err error) {
+	for keys := e.seen.parkedAt(e.urls); len(keys) > 0; keys = e.seen.parkedAt(e.urls) {
 		for _, key := range keys {
 			if err = s.Err(); err != nil {
 				return queued, err
@@ -354,10 +338,10 @@ func queueParked(s *session, p *merchant.Profile, urls []string, seen seenURLs) 
 		if !s.Yes {
 			break
 		}
-		if seen, err = readURLs(s, p, firstDay(p, s.Now())); err != nil {
+		if e.seen, err = readURLs(s, e.merchant, firstDay(e.merchant, s.Now())); err != nil {
 			return queued, err
 		}
-		healths, err := endpointHealths(s, p, urls)
+		healths, err := endpointHealths(s, e.merchant, e.urls)
 		if err != nil {
 			return queued, err
 		}

@@ -73,14 +73,14 @@ func readLocal(folder string) (map[string]string, error) {
 	}
 	var run struct {
 		platform
-		SandboxURL string `json:"sandbox_url"`
+		SandboxURL string `json:"sandbox_url" variable:"SANDBOX_URL"`
 	}
 	if err := json.Unmarshal(text, &run); err != nil {
 		return nil, err
 	}
-	found["SANDBOX_URL"] = run.SandboxURL
-	for name, value := range run.values() {
-		found[name] = value
+	names, values := viewCells(run, "variable")
+	for i, name := range names {
+		found[name] = values[i]
 	}
 	return found, nil
 }

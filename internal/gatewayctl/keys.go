@@ -221,10 +221,8 @@ func (c *keysRetire) checkUnused(s *session, signingEnded time.Time) error {
 	profiles, err := s.allMerchants()
 	var users []string // suspended merchants included
 	for _, p := range profiles {
-		for _, w := range p.WebhookSecrets {
-			if w.KeyNumber == c.Number {
-				users = append(users, fmt.Sprintf("%s (version %d)", p.Name, w.Version))
-			}
+		for _, version := range versionsOfKey(p, c.Number) {
+			users = append(users, fmt.Sprintf("%s (version %d)", p.Name, version))
 		}
 	}
 	if err == nil && len(users) > 0 {

@@ -170,12 +170,7 @@ func (c *keysRevoke) revokeWebhooks(s *session, current storedRing) error {
 	}
 	views := []informView{}
 	for _, p := range affected {
-		view := informView{Merchant: p.Name, NotifURL: p.NotifURL}
-		for _, w := range p.WebhookSecrets {
-			if w.KeyNumber == c.Number {
-				view.Leaked = append(view.Leaked, w.Version)
-			}
-		}
+		view := informView{Merchant: p.Name, Leaked: versionsOfKey(p, c.Number), NotifURL: p.NotifURL}
 		if err := c.rotate(s, p, successor); err != nil {
 			return err
 		}
@@ -211,18 +206,26 @@ func (c *keysRevoke) affectedMerchants(s *session) ([]*merchant.Profile, error) 
 	all, err := s.allMerchants()
 	var affected []*merchant.Profile
 	for _, p := range all {
-		if slices.ContainsFunc(p.WebhookSecrets, c.isLeaked) {
+		if len(versionsOfKey(p, c.Number)) > 0 {
 			affected = append(affected, p.Clone())
 		}
 	}
 	return affected, err
 }
 
-func (c *keysRevoke) isLeaked(w merchant.WebhookSecret) bool { return w.KeyNumber == c.Number }
+// versionsOfKey lists the versions of a merchant's webhook secret that are derived from a key.
+func versionsOfKey(p *merchant.Profile, number int) (versions []int) {
+	for _, w := range p.WebhookSecrets {
+		if w.KeyNumber == number {
+			versions = append(versions, w.Version)
+		}
+	}
+	return versions
+}
 
 // rotate adds a new secret to a profile, unless its newest one is of another key. It does not store the profile.
 func (c *keysRevoke) rotate(s *session, p *merchant.Profile, successor int) error {
-	if c.isLeaked(p.WebhookSecrets[0]) {
+	if p.WebhookSecrets[0].KeyNumber == c.Number {
 		if _, err := merchant.IssueWebhookSecret(p, successor, true, s.Now()); err != nil {
 			return err
 		}
@@ -230,10 +233,8 @@ func (c *keysRevoke) rotate(s *session, p *merchant.Profile, successor int) erro
 	if !c.AtOnce {
 		return nil
 	}
-	for _, w := range slices.DeleteFunc(slices.Clone(p.WebhookSecrets), func(w merchant.WebhookSecret) bool {
-		return !c.isLeaked(w)
-	}) {
-		if err := merchant.RevokeWebhookSecret(p, w.Version, s.Now()); err != nil {
+	for _, version := range versionsOfKey(p, c.Number) {
+		if err := merchant.RevokeWebhookSecret(p, version, s.Now()); err != nil {
 			return err
 		}
 	}

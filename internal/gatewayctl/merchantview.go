@@ -120,13 +120,6 @@ type platform struct {
 	ContactID     string `json:"contact_id" variable:"CONTACT_ID" placeholder:"TEXT" help:"Output ContactId."`
 }
 
-// values are the values by the names of their variables.
-func (p platform) values() map[string]string {
-	return map[string]string{
-		"BASE_URL": p.BaseURL, "SERVICE_ID": p.ServiceID, "APPLICATION_ID": p.ApplicationID, "CONTACT_ID": p.ContactID,
-	}
-}
-
 // onboardingResult is what a merchant receives at its onboarding.
 type onboardingResult struct {
 	merchantView
@@ -173,8 +166,9 @@ func (r onboardingResult) text() table {
 // showOnboarding shows the result, and says which of the merchant's values are not known.
 func (s *session) showOnboarding(r onboardingResult) error {
 	var missing []string
-	for name, value := range r.values() {
-		if value == "" {
+	names, values := viewCells(r.platform, "variable")
+	for i, name := range names {
+		if values[i] == "" {
 			missing = append(missing, name)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -113,6 +112,9 @@ func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profil
 		}
 		plan.items = append(plan.items, resendItem{e.Key, to})
 	}
+	if len(plan.items)+len(plan.failed) == 0 {
+		return plan, c.errEmpty
+	}
 	return plan, nil
 }
 
@@ -123,8 +125,7 @@ func (c resend) planOneOrRange(s *session, id, nameOrID string, r timeRange) (pl
 		if err != nil {
 			return plan, err
 		}
-		plan, err = c.plan(func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, p)
-		return plan, cmp.Or(err, c.checkNotEmpty(plan))
+		return c.plan(func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, p)
 	}
 	from, to, err := r.bounds()
 	if err != nil {
@@ -134,15 +135,7 @@ func (c resend) planOneOrRange(s *session, id, nameOrID string, r timeRange) (pl
 	if err != nil {
 		return plan, err
 	}
-	plan, err = c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
-	return plan, cmp.Or(err, c.checkNotEmpty(plan))
-}
-
-func (c resend) checkNotEmpty(plan resendPlan) error {
-	if len(plan.items)+len(plan.failed) > 0 {
-		return nil
-	}
-	return c.errEmpty
+	return c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
 }
 
 // checkCaches refuses to send to a new address while functions may have the profile of before in their cache: they
@@ -228,8 +221,8 @@ func countDestinations(items []resendItem) []destinationCount {
 		counts[item.to]++
 	}
 	views := []destinationCount{}
-	for to := range maps.Keys(counts) {
-		views = append(views, destinationCount{to, counts[to]})
+	for to, count := range counts {
+		views = append(views, destinationCount{to, count})
 	}
 	slices.SortFunc(views, func(a, b destinationCount) int {
 		return cmp.Or(b.Transactions-a.Transactions, cmp.Compare(a.URL+" "+a.Former, b.URL+" "+b.Former))

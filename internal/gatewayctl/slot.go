@@ -2,6 +2,7 @@ package gatewayctl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -147,10 +148,7 @@ func (c *slotBook) Validate() error {
 
 // Run books the slot for a merchant of the gateway, under its name.
 func (c *slotBook) Run(s *session, p *merchant.Profile, slots *slotClient) error {
-	starts := c.Start.Time
-	if starts.IsZero() {
-		starts = s.Now().UTC().Truncate(time.Second)
-	}
+	starts := cmp.Or(c.Start.Time, s.Now().UTC().Truncate(time.Second))
 	requested := slot{Merchant: p.Name, StartsAt: starts, EndsAt: starts.Add(c.Duration)}
 	if !requested.EndsAt.After(s.Now()) {
 		return usageError("the slot would be over: it ends at %s; choose a later --start", formatTime(requested.EndsAt))

@@ -25,8 +25,9 @@ type webhookSecretCommands struct {
 	List   webhookList   `cmd:"" help:"List the versions, without the secrets."`
 }
 
-// readWebhookRing reads the ring from which webhook secrets are derived.
-func readWebhookRing(s *session) (*keyring.Ring, error) {
+// ProvideRing reads the ring from which webhook secrets are derived, also for the Run methods below webhook-secret
+// (kong's provider).
+func (webhookSecretCommands) ProvideRing(s *session) (*keyring.Ring, error) {
 	ring, err := ringArgument{ringWebhooks}.parse(s)
 	if err == nil && ring == nil {
 		err = errors.New("the webhook key ring has no key yet: run keys add webhooks")
@@ -37,7 +38,7 @@ func readWebhookRing(s *session) (*keyring.Ring, error) {
 // issueWebhookSecret adds a version to a profile, derived from the key that signs now. It does not store the profile.
 // replace drops the older of two live versions.
 func issueWebhookSecret(s *session, p *merchant.Profile, replace bool) (output webhookSecretOutput, err error) {
-	ring, err := readWebhookRing(s)
+	ring, err := webhookSecretCommands{}.ProvideRing(s)
 	if err != nil {
 		return output, err
 	}
@@ -82,11 +83,7 @@ type webhookShow struct {
 }
 
 // Run shows a secret. The audit records it like a change, because the person then has access.
-func (c *webhookShow) Run(s *session, p *merchant.Profile) error {
-	ring, err := readWebhookRing(s)
-	if err != nil {
-		return err
-	}
+func (c *webhookShow) Run(s *session, p *merchant.Profile, ring *keyring.Ring) error {
 	i := slices.IndexFunc(p.WebhookSecrets, func(w merchant.WebhookSecret) bool {
 		return c.Version == 0 || w.Version == c.Version
 	})
@@ -262,7 +259,7 @@ func (r *webhookTestResult) add(attempt webhook.Result) (done string, err error)
 
 // signingSecrets derives the secrets that sign a merchant's notifications, newest first.
 func signingSecrets(s *session, p *merchant.Profile) (secrets []webhook.Secret, err error) {
-	ring, err := readWebhookRing(s)
+	ring, err := webhookSecretCommands{}.ProvideRing(s)
 	if err != nil {
 		return nil, err
 	}
