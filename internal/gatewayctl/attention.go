@@ -75,11 +75,11 @@ func (c *attentionList) Run(s *session, merchants []*merchant.Profile, a *attent
 	return errors.Join(showList(s, a.views), errWaiting)
 }
 
-// attention collects what waits.
 type attention struct {
 	*session
-	views       []attentionView
-	closed      map[string]time.Time    // by the subject of the audit record
+	views []attentionView
+	// closed is when people closed transactions and changed the operators' credentials, by the audit record's subject.
+	closed      map[string]time.Time
 	callbacks   *keyring.Ring           // nil without a key
 	deadLetters map[string][]deadLetter // by the merchant's name
 	parked      map[endpointKey]int
@@ -93,20 +93,25 @@ func (a *attention) add(v attentionView, command ...string) {
 }
 
 // ProvideAttention reads what people closed, and the ring of callback keys, for the Run methods below attention (kong's
-// provider).
+// provider). A change whose audit record could not be completed counts as not made.
 func (attentionCommands) ProvideAttention(s *session) (*attention, error) {
 	a := &attention{
 		session: s, deadLetters: map[string][]deadLetter{}, parked: map[endpointKey]int{},
-		accounts: map[accountRef]*accountUse{},
+		accounts: map[accountRef]*accountUse{}, closed: map[string]time.Time{},
 	}
-	var err error
-	if a.closed, err = s.closedAt(); err == nil {
-		a.callbacks, err = ringArgument{ringCallbacks}.parse(s)
+	records, err := s.auditedChanges()
+	if err != nil {
+		return nil, err
 	}
+	for _, r := range records {
+		if r.Outcome == OutcomeDone && (r.What == closeAction || r.Subject == credentialsSubject) {
+			a.closed[r.Subject] = latestTime(a.closed[r.Subject], r.At)
+		}
+	}
+	a.callbacks, err = ringArgument{ringCallbacks}.parse(s)
 	return a, err
 }
 
-// latestTime returns the later of two times.
 func latestTime(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -122,31 +127,16 @@ func confirmArguments(arguments ...string) []string {
 // closeAction is the action of an audit record that closes a transaction's conflicts and dead letters.
 const closeAction = "close attention"
 
-// closeSubject is the subject of that record.
 func closeSubject(e *ledger.Entry) string { return e.Key.String() + " of " + e.Merchant }
 
 // credentialsSubject is the subject of the audit records of changed operators' credentials.
 const credentialsSubject = "operators"
-
-// closedAt returns when people closed transactions and changed the operators' credentials, by the subject of the audit
-// record. A change whose record could not be completed counts as not made.
-func (s *session) closedAt() (map[string]time.Time, error) {
-	records, err := s.auditedChanges()
-	closed := map[string]time.Time{}
-	for _, r := range records {
-		if r.Outcome == OutcomeDone && (r.What == closeAction || r.Subject == credentialsSubject) {
-			closed[r.Subject] = latestTime(closed[r.Subject], r.At)
-		}
-	}
-	return closed, err
-}
 
 type attentionClose struct {
 	Kind string `arg:"" enum:"pay,charge,sms" help:"pay, charge or sms."`
 	ID   string `arg:"" help:"The order_id, or the id of the charge or SMS."`
 }
 
-// closedView is what attention close closed.
 type closedView struct {
 	Subject  string `json:"subject" row:"subject"`
 	Merchant string `json:"merchant" row:"merchant"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"mobilegateway/shared/reconcile"
 )
 
-// endpointKey is a merchant's URL.
 type endpointKey struct{ merchantID, url string }
 
 // deadLetter is a dead letter of a transaction, with the time of its status.
@@ -151,17 +151,14 @@ func (a *attention) addDeadLetters() {
 // notification that is parked although its URL is enabled is queued by the sweep.
 func (a *attention) addEndpoints(merchants []*merchant.Profile) error {
 	for _, p := range merchants {
-		var urls []string
-		if p.NotifURL != "" {
-			urls = []string{p.NotifURL}
-		}
+		urls := map[string]bool{p.NotifURL: true}
 		for key := range a.parked {
-			if key.merchantID == p.ID && key.url != "" {
-				urls = append(urls, key.url)
+			if key.merchantID == p.ID {
+				urls[key.url] = true
 			}
 		}
-		slices.Sort(urls)
-		healths, err := endpointHealths(a.session, p, slices.Compact(urls))
+		delete(urls, "")
+		healths, err := endpointHealths(a.session, p, slices.Sorted(maps.Keys(urls)))
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -139,14 +140,9 @@ func (s *session) auditedChanges() ([]Record, error) {
 			changes[item.Key] = e.Record
 		}
 	}
-	records := make([]Record, 0, len(changes))
-	for _, r := range changes {
-		records = append(records, r)
-	}
-	slices.SortFunc(records, func(a, b Record) int {
+	return slices.SortedFunc(maps.Values(changes), func(a, b Record) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Sequence, b.Sequence), strings.Compare(a.ID, b.ID))
-	})
-	return records, nil
+	}), nil
 }
 
 type auditCommands struct {
@@ -199,9 +195,6 @@ type auditVerify struct {
 	Since utcDay `placeholder:"DAY" help:"Only faults of records from this UTC day, yesterday or today on."`
 }
 
-// errAuditDamaged ends audit verify with ExitFailed.
-var errAuditDamaged = errors.New("the audit records have faults: docs/operations.md says what to do")
-
 // Run compares the chain with itself and with the copies.
 func (c *auditVerify) Run(s *session) error {
 	if err := s.openStores(); err != nil {
@@ -225,7 +218,7 @@ func (c *auditVerify) Run(s *session) error {
 		result.WithoutCopy, result.OlderForm)
 	err = s.show(result, listRows(result.Faults))
 	if len(result.Faults) > 0 {
-		err = errors.Join(err, errAuditDamaged)
+		err = errors.Join(err, errors.New("the audit records have faults: docs/operations.md says what to do"))
 	}
 	return err
 }

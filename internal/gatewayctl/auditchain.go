@@ -69,7 +69,6 @@ func lastLink(items []AuditItem) (last chainLink) {
 	return last
 }
 
-// auditEntry is a decoded item.
 type auditEntry struct {
 	Record
 	link        chainLink
@@ -127,7 +126,6 @@ type auditFault struct {
 	Outcome  string    `json:"outcome,omitempty" col:"OUTCOME"`
 }
 
-// auditResult is the result of audit verify.
 type auditResult struct {
 	Records     int          `json:"records"`
 	Copies      int          `json:"copies"`
@@ -136,39 +134,38 @@ type auditResult struct {
 	Faults      []auditFault `json:"faults"`
 }
 
-// auditPhase is the start or the completion of the change with an ID.
-type auditPhase struct {
-	id      string
-	isStart bool
-}
-
 // auditComparison is the chain beside its copies.
 type auditComparison struct {
 	auditResult
 	stored map[int64]auditEntry
 	copies map[int64][]auditEntry // by sequence; each text once, in an order that does not change
-	copied map[auditPhase]bool    // the parts of changes that have a copy
 	now    time.Time
+
+	hasStart, hasCompletion map[string]bool // the IDs of changes whose start or completion has a copy
 }
 
 // verifyAudit finds the faults of the chain. A copy proves the record, and by the chain all records before it: a record
 // without a copy is a fault only behind the last copy.
 func verifyAudit(items []AuditItem, copies []string, now time.Time) auditResult {
 	c := auditComparison{
-		stored: map[int64]auditEntry{}, copies: map[int64][]auditEntry{}, copied: map[auditPhase]bool{}, now: now,
+		stored: map[int64]auditEntry{}, copies: map[int64][]auditEntry{}, now: now,
+		hasStart: map[string]bool{}, hasCompletion: map[string]bool{},
 		auditResult: auditResult{Copies: len(copies), Faults: []auditFault{}},
 	}
 	for _, document := range slices.Sorted(slices.Values(copies)) {
 		c.addCopy(document)
 	}
 	older := c.addItems(items)
-	sequences := slices.Sorted(maps.Keys(c.stored))
-	sequences = append(sequences, slices.Collect(maps.Keys(c.copies))...)
+	sequences := slices.AppendSeq(slices.Collect(maps.Keys(c.stored)), maps.Keys(c.copies))
 	slices.Sort(sequences)
 	lastProved, before := c.lastProved(), int64(0)
 	for _, sequence := range slices.Compact(sequences) {
-		if sequence > before+1 {
-			c.addGap(before+1, sequence-1)
+		switch first, last := before+1, sequence-1; {
+		case first == last:
+			c.add(first, faultMissing, "neither the table nor the log has it", Record{})
+		case first < last:
+			detail := fmt.Sprintf("neither the table nor the log has %d to %d", first, last)
+			c.add(first, faultMissing, detail, Record{})
 		}
 		c.compare(sequence, sequence > lastProved)
 		before = sequence
@@ -191,7 +188,9 @@ func (c *auditComparison) addCopy(document string) {
 	}
 	if same := c.copies[e.Sequence]; !e.isAmong(same) {
 		c.copies[e.Sequence] = append(same, e)
-		c.copied[auditPhase{e.ID, e.Outcome == OutcomeStarted}] = true
+		isStart := e.Outcome == OutcomeStarted
+		c.hasStart[e.ID] = c.hasStart[e.ID] || isStart
+		c.hasCompletion[e.ID] = c.hasCompletion[e.ID] || !isStart
 	}
 }
 
@@ -221,15 +220,6 @@ func (c *auditComparison) lastProved() (last int64) {
 		}
 	}
 	return last
-}
-
-// addGap adds the sequences that neither the table nor the log has.
-func (c *auditComparison) addGap(from, to int64) {
-	detail := "neither the table nor the log has it"
-	if to > from {
-		detail = fmt.Sprintf("neither the table nor the log has %d to %d", from, to)
-	}
-	c.add(from, faultMissing, detail, Record{})
 }
 
 // compare compares the record of a sequence with its copies and its neighbour.
@@ -264,7 +254,9 @@ func (c *auditComparison) compare(sequence int64, isBehindProof bool) {
 	}
 	for _, other := range copies {
 		if other.link.hash != e.link.hash {
-			c.add(sequence, faultChanged, "the log has: "+describeRecord(other.Record), e.Record)
+			r := other.Record
+			texts := []string{formatTime(r.At), r.Who, r.What, r.Subject, r.Why, r.Outcome, r.Detail}
+			c.add(sequence, faultChanged, "the log has: "+joinComma(texts), e.Record)
 		}
 	}
 }
@@ -272,17 +264,11 @@ func (c *auditComparison) compare(sequence int64, isBehindProof bool) {
 // lacksStart reports whether no command wrote a completion. A command completes a change only if its start has a copy,
 // and only once. Unlike a record without a copy, this stays a fault when a later record has one.
 func (c *auditComparison) lacksStart(e auditEntry, hasCopy bool) bool {
-	isStarted, isCompleted := c.copied[auditPhase{e.ID, true}], c.copied[auditPhase{e.ID, false}]
-	if e.isMalformed || e.Outcome == OutcomeStarted || isStarted && (hasCopy || !isCompleted) {
+	if e.isMalformed || e.Outcome == OutcomeStarted || c.hasStart[e.ID] && (hasCopy || !c.hasCompletion[e.ID]) {
 		return false
 	}
 	at := c.provedTime(e.link.sequence)
 	return at.IsZero() || c.now.Sub(at) < copiesKept
-}
-
-// describeRecord is a record in one line.
-func describeRecord(r Record) string {
-	return strings.Join([]string{formatTime(r.At), r.Who, r.What, r.Subject, r.Why, r.Outcome, r.Detail}, ", ")
 }
 
 // add adds a fault with what is known of the record.

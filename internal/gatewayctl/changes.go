@@ -86,7 +86,6 @@ func changeIf(change func(*ledger.Entry) bool) entryChange {
 	}
 }
 
-// changeEntry changes a stored entry and returns it.
 func (s *session) changeEntry(key ledger.Key, change entryChange) (*ledger.Entry, error) {
 	book := &ledger.Book{Store: s.stores.Ledger, Reader: s.stores.Ledger, Now: s.Now, Rand: s.Rand}
 	return book.Change(s, key, change)

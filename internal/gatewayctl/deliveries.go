@@ -17,7 +17,6 @@ type deliveriesCommands struct {
 	Replay deliveriesReplay `cmd:"" help:"Send notifications again: of one transaction, or of a merchant's time range."`
 }
 
-// The states of notifications.
 const (
 	deliveryDelivered  = "delivered"
 	deliveryWaiting    = "waiting"
@@ -31,7 +30,6 @@ type deliveriesList struct {
 	State string `enum:"all,delivered,waiting,dead-letter,parked" default:"all" help:"Only: ${enum}."`
 }
 
-// deliveryView is one notification and its state.
 type deliveryView struct {
 	At          time.Time     `json:"at" col:"AT"`
 	Kind        ledger.Kind   `json:"kind"`
@@ -91,7 +89,6 @@ type deliveriesShow struct {
 	ID string `arg:"" help:"An order_id, or the request id of an SMS."`
 }
 
-// attemptView is one delivery attempt of a notification.
 type attemptView struct {
 	WebhookID string        `json:"webhook_id"`
 	Status    ledger.Status `json:"status"`
@@ -117,7 +114,6 @@ type notificationHistoryView struct {
 	FirstDeliveredAt time.Time `json:"first_delivered_at,omitzero" col:"FIRST DELIVERED"`
 }
 
-// deliveryHistory is the complete history of a transaction's notifications.
 type deliveryHistory struct {
 	NotifyURL     string                    `json:"notify_url"` // of the next attempt
 	FormerURL     string                    `json:"former_notify_url,omitempty"`
@@ -143,7 +139,6 @@ func (c *deliveriesShow) Run(s *session) error {
 		table{{"to", cmp.Or(to.String(), "no URL")}, {}}, listRows(h.Notifications), table{{}}, eventRows(events)))
 }
 
-// findNotified returns the entry with an id, and its merchant.
 func (s *session) findNotified(id string) (*ledger.Entry, *merchant.Profile, error) {
 	e, err := s.findEntry(id, ledger.Payment, ledger.SMS, ledger.Charge)
 	if err != nil {
@@ -174,7 +169,6 @@ func attemptViews(e *ledger.Entry) []attemptView {
 	return views
 }
 
-// replayViews lists an entry's replays in the order of time.
 func replayViews(e *ledger.Entry) []replayView {
 	return mapAll(e.Replays, func(r ledger.ReplayRecord) replayView {
 		id := ledger.NotificationID(e.Key, r.Status)

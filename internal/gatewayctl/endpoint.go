@@ -25,7 +25,6 @@ type endpointCommands struct {
 	Disable endpointDisable `cmd:"" help:"Disable a merchant's URLs: notifications are parked until they are enabled."`
 }
 
-// endpointView is a merchant's URL with its health.
 type endpointView struct {
 	Merchant   string    `json:"merchant" row:"merchant"`
 	URL        string    `json:"url" row:"url" col:"URL"`
@@ -47,7 +46,6 @@ func endpointViewOf(p *merchant.Profile, at webhook.Health) endpointView {
 	}
 }
 
-// undelivered are the notifications of a URL that are not delivered.
 type undelivered struct {
 	Waiting     int `json:"waiting" col:"WAITING"`
 	Parked      int `json:"parked" col:"PARKED"`
@@ -95,7 +93,6 @@ func (u seenURLs) parkedAt(urls []string) (keys []ledger.Key) {
 	return keys
 }
 
-// endpointHealths reads the health of URLs.
 func endpointHealths(s *session, p *merchant.Profile, urls []string) ([]webhook.Health, error) {
 	var healths []webhook.Health
 	for _, address := range urls {
@@ -113,7 +110,6 @@ type endpointList struct {
 	Since moment `placeholder:"TIME" help:"Only of transactions since this UTC day; all if not given."`
 }
 
-// listedEndpoint is a URL with what waits there.
 type listedEndpoint struct {
 	endpointView
 	undelivered
@@ -174,7 +170,6 @@ func neverSeenError(p *merchant.Profile, address string) error {
 	return fmt.Errorf("%s was never notified at %s: endpoint list %s shows the addresses", p.Name, address, p.Name)
 }
 
-// endpointSelection selects URLs of a merchant.
 type endpointSelection struct {
 	urlFlag
 	Host string `placeholder:"HOST" help:"All URLs of this host, or of this host:port."`
@@ -191,9 +186,7 @@ type selectedEndpoints struct {
 
 // ProvideSelected reads the selected URLs for the Run methods of the commands with a selection (kong's provider). A
 // single URL at which the merchant was never notified is an error.
-func (c endpointSelection) ProvideSelected(
-	s *session, p *merchant.Profile,
-) (selected selectedEndpoints, err error) {
+func (c endpointSelection) ProvideSelected(s *session, p *merchant.Profile) (selected selectedEndpoints, err error) {
 	selected.merchant = p
 	if c.URL != "" && c.Host != "" || c.All && c.URL+c.Host != "" {
 		return selected, usageError("--url, --host and --all exclude each other: use one of them")

@@ -14,7 +14,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The folder of the local run.
 const (
 	localFlag     = "local"
 	localVariable = "LOCAL_DIR"

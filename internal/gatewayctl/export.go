@@ -64,9 +64,14 @@ func (c *exportCommand) Run(s *session) error {
 			return err
 		}
 	}
-	err = s.audited(actionExport, run.subject(merchants), func() (string, error) {
+	subject := "all merchants"
+	if !c.All {
+		subject = merchants[0].Name
+	}
+	err = s.audited(actionExport, subject, func() (string, error) {
 		err := run.writeMerchants(merchants, from, to)
-		return run.summary(), err
+		return fmt.Sprintf("%s to %s by %s, %s: %s", c.From.Format(time.DateOnly), c.To.Format(time.DateOnly), c.By,
+			c.Format, plural(run.written, "transaction")), err
 	})
 	if run.file != nil {
 		err = errors.Join(err, run.file.Close())
@@ -90,20 +95,6 @@ func (c *exportCommand) Run(s *session) error {
 
 // actionExport is the action of the audit record that each export leaves, also without --yes.
 const actionExport = "export transactions"
-
-// subject is the subject of that record.
-func (c *exportCommand) subject(merchants []*merchant.Profile) string {
-	if c.All {
-		return "all merchants"
-	}
-	return merchants[0].Name
-}
-
-// summary is its detail.
-func (x *exportRun) summary() string {
-	return fmt.Sprintf("%s to %s by %s, %s: %s",
-		x.From.Format(time.DateOnly), x.To.Format(time.DateOnly), x.By, x.Format, plural(x.written, "transaction"))
-}
 
 // Validate refuses flags that exclude each other.
 func (c *exportCommand) Validate() error {
@@ -140,18 +131,13 @@ func (c *exportCommand) bounds(now time.Time) (from, to time.Time, err error) {
 // merchants returns the merchants to export, in the order in which they were added: one that is added while an export
 // is interrupted is not skipped.
 func (c *exportCommand) merchants(s *session) ([]*merchant.Profile, error) {
-	if !c.All {
-		p, err := s.findMerchant(c.Merchant)
-		return []*merchant.Profile{p}, err
-	}
-	all, err := s.allMerchants()
+	all, err := s.merchantsNamed(c.Merchant)
 	slices.SortFunc(all, func(a, b *merchant.Profile) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	return all, err
 }
 
-// The formats with special cases.
 const (
 	formatCSV  = "csv"
 	formatJSON = "json"

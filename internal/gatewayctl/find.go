@@ -23,7 +23,6 @@ type findCommand struct {
 	Since    utcDay `placeholder:"DAY" help:"From this UTC day, yesterday or today on; the last 7 days if not given."`
 }
 
-// foundView is a transaction with the field that has the value.
 type foundView struct {
 	entryView
 	FoundBy string `json:"found_by" col:"FOUND BY"`
@@ -40,7 +39,6 @@ type findResult struct {
 // errNothingFound ends a search without a match. It does not repeat the value, which may be a telephone number.
 var errNothingFound = errors.New("no transaction has this value: search more days with --since")
 
-// finder collects the transactions that have a value.
 type finder struct {
 	*session
 	value     string
@@ -89,23 +87,17 @@ func (s *session) merchantsNamed(nameOrID string) ([]*merchant.Profile, error) {
 	return []*merchant.Profile{p}, err
 }
 
-// add adds a transaction, once.
 func (f *finder) add(e *ledger.Entry, field string) {
 	isOwner := func(p *merchant.Profile) bool { return p.ID == e.MerchantID }
 	if e == nil || f.found[e.Key] || !slices.ContainsFunc(f.merchants, isOwner) {
 		return
 	}
 	f.found[e.Key] = true
-	f.result.Matches = append(f.result.Matches, foundView{entryViewOf(e), field, f.showCommand(e.Key)})
+	subject := map[ledger.Kind]string{ledger.Payment: "payment"}[e.Kind]
+	show := f.toolCommand(cmp.Or(subject, string(e.Kind)), "show", e.ID)
+	f.result.Matches = append(f.result.Matches, foundView{entryViewOf(e), field, show})
 }
 
-// showCommand is the command that shows a transaction.
-func (s *session) showCommand(key ledger.Key) string {
-	command := map[ledger.Kind]string{ledger.Payment: "payment"}[key.Kind]
-	return s.toolCommand(cmp.Or(command, string(key.Kind)), "show", key.ID)
-}
-
-// plainWord matches a word that a shell does not change.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
 // toolCommand is a command line of this tool, for a person to run.

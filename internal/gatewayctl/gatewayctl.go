@@ -91,7 +91,6 @@ type Deployment struct {
 	PaymentLifetime time.Duration `variable:"PAYMENT_LIFETIME" default:"24h" help:"Highest age of pending payments."`
 }
 
-// commandLine is the grammar of the command line.
 type commandLine struct {
 	Deployment `group:"Deployment"`
 	Local      bool `help:"Work on the local run of this folder, or of $$LOCAL_DIR: its tables, secrets and sandbox."`
@@ -338,7 +337,6 @@ func (s *session) findMerchant(nameOrID string) (*merchant.Profile, error) {
 	return profile.Clone(), nil
 }
 
-// merchantArgument is the merchant that a command is about.
 type merchantArgument struct {
 	Name string `arg:"" name:"merchant" help:"The merchant's name or id."`
 }

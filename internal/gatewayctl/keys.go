@@ -20,7 +20,6 @@ type keysCommands struct {
 	Revoke keysRevoke `cmd:"" help:"Revoke a key that leaked: within a minute nothing that it signed is valid."`
 }
 
-// The names of the rings.
 const (
 	ringTokens    = "tokens"
 	ringCallbacks = "callbacks"
@@ -76,7 +75,6 @@ func (r storedRing) addKey(s *session) (next keyring.Pair, err error) {
 	return next, err
 }
 
-// removeKey returns the values without a key.
 func (r storedRing) removeKey(number int) (next keyring.Pair, err error) {
 	if r.name == ringTokens {
 		return r.pair().RemoveKey(number)

@@ -160,10 +160,15 @@ func (c *keysRevoke) revokeWebhooks(s *session, current storedRing) error {
 	if err != nil {
 		return err
 	}
-	successor, err := c.successor(s, next)
+	without, err := keyring.RevokeKey(next.Private, c.Number, s.Now())
 	if err != nil {
 		return err
 	}
+	ring, err := keyring.Parse(without)
+	if err != nil {
+		return err
+	}
+	successor := ring.SigningKey(s.Now(), s.SecretCache).Number // new secrets are derived from it
 	affected, err := c.affectedMerchants(s)
 	if err != nil {
 		return err
@@ -177,7 +182,13 @@ func (c *keysRevoke) revokeWebhooks(s *session, current storedRing) error {
 		view.Version = p.WebhookSecrets[0].Version
 		views = append(views, view)
 	}
-	c.explainWebhooks(s, len(affected))
+	remains := "Notifications carry both signatures. Send each merchant its new secret (webhook-secret show). " +
+		"When they use it, or if you cannot wait, repeat the command with --at-once.\n"
+	if c.AtOnce {
+		remains = "A server that has only the old secret refuses every notification from now on: they are retried " +
+			"for about 76 hours. Merchants must get their new secret (webhook-secret show).\n"
+	}
+	fmt.Fprintf(s.Stderr, "With this change: %s to inform. %s", plural(len(affected), "merchant"), remains)
 	// The next run of an interrupted change no longer finds the merchants whose leaked secret has ended.
 	s.plan = "inform: " + joinComma(mapAll(views, func(v informView) string { return v.Merchant }))
 	err = s.execute("revoke a key", "ring "+c.Ring, func() (string, error) {
@@ -186,19 +197,6 @@ func (c *keysRevoke) revokeWebhooks(s *session, current storedRing) error {
 		return done, c.storeWebhooks(s, current, next, affected)
 	})
 	return errors.Join(err, showList(s, views))
-}
-
-// successor returns the number of the key that new secrets are derived from.
-func (c *keysRevoke) successor(s *session, next keyring.Pair) (int, error) {
-	without, err := keyring.RevokeKey(next.Private, c.Number, s.Now())
-	if err != nil {
-		return 0, err
-	}
-	ring, err := keyring.Parse(without)
-	if err != nil {
-		return 0, err
-	}
-	return ring.SigningKey(s.Now(), s.SecretCache).Number, nil
 }
 
 // affectedMerchants returns the merchants with a secret of the key, suspended ones included.
@@ -271,15 +269,4 @@ func (c *keysRevoke) storeWebhooks(
 		return err
 	}
 	return s.stores.Secrets.Put(s, stored.private, stored.private.Value)
-}
-
-// explainWebhooks writes what the change costs and what remains to do.
-func (c *keysRevoke) explainWebhooks(s *session, merchants int) {
-	text := "Notifications carry both signatures. Send each merchant its new secret (webhook-secret show). " +
-		"When they use it, or if you cannot wait, repeat the command with --at-once.\n"
-	if c.AtOnce {
-		text = "A server that has only the old secret refuses every notification from now on: they are retried for " +
-			"about 76 hours. Merchants must get their new secret (webhook-secret show).\n"
-	}
-	fmt.Fprintf(s.Stderr, "With this change: %s to inform. %s", plural(merchants, "merchant"), text)
 }

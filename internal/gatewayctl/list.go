@@ -29,12 +29,10 @@ type listCommand struct {
 	Status string `placeholder:"STATUS" help:"Only this status, such as pending; or this state, such as unknown."`
 }
 
-// kindFlag selects transactions by their kind.
 type kindFlag struct {
 	Kind string `enum:"all,charge,pay,sms" default:"all" help:"all, charge, pay or sms."`
 }
 
-// matches reports whether an entry is selected.
 func (c kindFlag) matches(e *ledger.Entry) bool { return c.Kind == "all" || c.Kind == string(e.Kind) }
 
 // Validate refuses an unknown status and a day beside a range.
@@ -105,7 +103,6 @@ func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor str
 // progressDays is the time between two lines of progress of a long walk through the days.
 const progressDays = 30 * day
 
-// entriesBetween reads the entries of pagesBetween, with progress.
 func (s *session) entriesBetween(merchantID string, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
 	return entriesOf(func(yield func(entryPage, error) bool) {
 		for p, err := range s.pagesBetween(merchantID, from, to, "") {
@@ -259,7 +256,6 @@ func (t *Tool) decodeTime(c *kong.DecodeContext, target reflect.Value) (err erro
 	return err
 }
 
-// dayRange are the flags of a range of UTC days.
 type dayRange struct {
 	From utcDay `placeholder:"DAY" help:"The first UTC day of creation, such as 2026-03-01."`
 	To   utcDay `placeholder:"DAY" help:"The last UTC day of creation."`
@@ -270,7 +266,6 @@ func (r dayRange) times() timeRange {
 	return timeRange{moment{r.From.Time, true}, moment{r.To.Time, true}}
 }
 
-// timeRange are the flags of a range of times.
 type timeRange struct {
 	From moment `placeholder:"TIME" help:"The first UTC day, or RFC 3339 time, of the statuses."`
 	To   moment `placeholder:"TIME" help:"The last UTC day, or the RFC 3339 time before which the range ends."`

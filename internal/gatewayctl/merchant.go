@@ -158,7 +158,6 @@ func (c *merchantAdd) Run(s *session) error {
 	}, func() error { return s.showOnboarding(output) })
 }
 
-// onboard issues the secrets and stores the profile.
 func onboard(s *session, p *merchant.Profile) (output onboardingResult, err error) {
 	token, tokenErr := merchant.LongLivedToken.Issue(p, s.Rand, s.Now())
 	clientSecret, clientSecretErr := merchant.ClientSecret.Issue(p, s.Rand, s.Now())
@@ -266,10 +265,8 @@ func (c *merchantResume) Run(s *session, p *merchant.Profile) error {
 	})
 }
 
-// errNoChange refuses a command that would change nothing.
 var errNoChange = errors.New("nothing would change: the profile already is as requested")
 
-// fieldChange is a field of a profile with its old and new value.
 type fieldChange struct {
 	Field  string `json:"field" col:"FIELD"`
 	Before string `json:"before" col:"BEFORE"`
@@ -290,10 +287,9 @@ func changeProfile(s *session, p *merchant.Profile, what string, change func() e
 		if after[i] == before[i] || field == "updated" {
 			continue
 		}
-		d := fieldChange{field, before[i], after[i]}
-		differences = append(differences, d)
-		before, after := cmp.Or(d.Before, "none"), cmp.Or(d.After, "none")
-		details = append(details, fmt.Sprintf("%s: %s -> %s", d.Field, before, after))
+		differences = append(differences, fieldChange{field, before[i], after[i]})
+		from, to := cmp.Or(before[i], "none"), cmp.Or(after[i], "none")
+		details = append(details, fmt.Sprintf("%s: %s -> %s", field, from, to))
 	}
 	if len(differences) == 0 {
 		return errNoChange

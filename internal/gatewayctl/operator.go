@@ -65,7 +65,6 @@ func (c *storedCredentials) parse() error {
 	return nil
 }
 
-// encode returns the secret's document.
 func (c storedCredentials) encode() ([]byte, error) {
 	document := map[string]any{}
 	for name, platform := range c.operators {
@@ -137,11 +136,8 @@ func accountViews(operators credentialsByOperator) []accountView {
 	var views []accountView
 	for _, name := range slices.Sorted(maps.Keys(operators)) {
 		for _, id := range slices.Sorted(maps.Keys(operators[name].Accounts)) {
-			var account struct {
-				BaseURL string `json:"base_url"`
-			}
-			_ = json.Unmarshal(operators[name].Accounts[id], &account) // the driver validates accounts
-			views = append(views, accountView{name, id, id == operators[name].Current, account.BaseURL})
+			fields := credentials.ReadFields(operators[name].Accounts[id]) // the driver validates accounts
+			views = append(views, accountView{name, id, id == operators[name].Current, fields["base_url"]})
 		}
 	}
 	return views
@@ -162,7 +158,6 @@ type operatorCheck struct {
 // checkOrderID is an order_id that cannot exist: a merchant's name has no hyphen.
 const checkOrderID = "check-gatewayctl_1"
 
-// operationCheck is the result for one operation of an account.
 type operationCheck struct {
 	accountView
 	Operation string `json:"operation" col:"OPERATION"`

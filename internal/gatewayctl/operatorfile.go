@@ -24,7 +24,6 @@ type givenOperator struct {
 // givenCredentials is a file of credentials, by the platform's name in lower case.
 type givenCredentials map[string]givenOperator
 
-// accountSchema are the fields of a platform's accounts.
 type accountSchema struct {
 	row    operator.Capabilities
 	fields []operator.AccountField

@@ -23,7 +23,6 @@ type routeCommands struct {
 	Check routeCheck `cmd:"" help:"Check each route and its account; it sends only a status lookup."`
 }
 
-// actionSetRoute is the action of operator route set in audit records.
 const actionSetRoute = "set a route"
 
 // noRoute is the value of --to that removes a route.
@@ -296,16 +295,12 @@ type routeCheck struct {
 	Timeout time.Duration `default:"10s" help:"The longest wait for a response."`
 }
 
-// routeResult is the result for one route.
 type routeResult struct {
 	serviceView
 	To    string `json:"to" col:"TO"`
 	OK    bool   `json:"ok" col:"OK"`
 	Error string `json:"error,omitempty" col:"ERROR"`
 }
-
-var errRouteCheck = errors.New("a route does not work: see its error. " +
-	"Change it with operator route set, its account with operator set")
 
 // Run checks each route as operator route set does, and its account by a status lookup, once for each account.
 func (c *routeCheck) Run(s *session, stored storedCredentials) error {
@@ -327,7 +322,8 @@ func (c *routeCheck) Run(s *session, stored storedCredentials) error {
 				result.Error = refused[pin]
 			}
 			if result.OK = result.Error == ""; !result.OK {
-				failed = errRouteCheck
+				failed = errors.New("a route does not work: see its error. " +
+					"Change it with operator route set, its account with operator set")
 			}
 			results = append(results, result)
 		}

@@ -16,7 +16,6 @@ import (
 	"mobilegateway/shared/operator/credentials"
 )
 
-// actionSetCredentials is the action of operator set in audit records.
 const actionSetCredentials = "set operators' credentials"
 
 // maxCredentialsBytes is the size of the largest secret in bytes.
@@ -200,7 +199,7 @@ func (s *session) changeCredentials(
 	if err != nil {
 		return err
 	}
-	return s.executeAndShow(action, "operators", func() (string, error) {
+	return s.executeAndShow(action, credentialsSubject, func() (string, error) {
 		return summarizeChanges(effective), s.stores.Secrets.Put(s, stored.secret, value)
 	}, func() error { return showList(s, changes) })
 }

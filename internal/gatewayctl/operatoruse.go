@@ -14,7 +14,6 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// accountRef names an account of a platform.
 type accountRef struct{ operator, id string }
 
 func pinRef(pin operator.Pin) accountRef {

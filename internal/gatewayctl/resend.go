@@ -60,7 +60,6 @@ type destinationCount struct {
 	Transactions int `json:"transactions"`
 }
 
-// resendItem is a transaction with notifications to send.
 type resendItem struct {
 	key ledger.Key
 	to  destination
@@ -73,7 +72,6 @@ type resendPlan struct {
 	failed   []string
 }
 
-// resendResult is the output of a replay and of a send.
 type resendResult struct {
 	Queued    int                `json:"queued"`
 	Failed    []string           `json:"failed"`
@@ -138,22 +136,14 @@ func (c resend) planOneOrRange(s *session, id, nameOrID string, r timeRange) (pl
 	return c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
 }
 
-// checkCaches refuses to send to a new address while functions may have the profile of before in their cache: they
-// would still post to the former one.
-func (p resendPlan) checkCaches(s *session) error {
-	moved := slices.ContainsFunc(p.items, func(item resendItem) bool { return item.to.Former != "" })
-	if from := s.effectiveFrom(p.merchant.UpdatedAt); moved && s.Now().Before(from) {
+// run queues what was planned, each notification with its own webhook-id, and shows how many go where. prepare runs
+// before it, within the change; nil for nothing. It refuses to send to a new address while functions may have the
+// profile of before in their cache: they would still post to the former one.
+func (c resend) run(s *session, plan resendPlan, subject, scope string, prepare func() error) error {
+	moved := slices.ContainsFunc(plan.items, func(item resendItem) bool { return item.to.Former != "" })
+	if from := s.effectiveFrom(plan.merchant.UpdatedAt); moved && s.Now().Before(from) {
 		return fmt.Errorf("the profile was changed lately, and functions use its notif_url from %s on: "+
 			"run the command again then", formatTime(from))
-	}
-	return nil
-}
-
-// run queues what was planned, each notification with its own webhook-id, and shows how many go where. prepare runs
-// before it, within the change; nil for nothing.
-func (c resend) run(s *session, plan resendPlan, subject, scope string, prepare func() error) error {
-	if err := plan.checkCaches(s); err != nil {
-		return err
 	}
 	result := resendResult{Failed: plan.failed, Addresses: countDestinations(plan.items)}
 	err := s.execute(c.action, subject, func() (string, error) {
@@ -179,14 +169,16 @@ func (c resend) run(s *session, plan resendPlan, subject, scope string, prepare 
 				break
 			}
 		}
-		all := plural(len(plan.items)+len(plan.failed), "transaction")
-		return fmt.Sprintf("%s%d of %s queued%s", scope, result.Queued, all, describe(result.Addresses)),
-			result.err(s.Err())
+		done := fmt.Sprintf("%s%d of %s queued", scope, result.Queued,
+			plural(len(plan.items)+len(plan.failed), "transaction"))
+		if len(result.Addresses) == 1 {
+			done += " to " + result.Addresses[0].String()
+		}
+		return done, result.err(s.Err())
 	})
 	return errors.Join(err, s.show(result, result.rows()))
 }
 
-// rows are the result for people.
 func (r resendResult) rows() table {
 	rows := table{{"queued", strconv.Itoa(r.Queued)}, {"failed", strconv.Itoa(len(r.Failed))}}
 	for i, to := range r.Addresses {
@@ -204,14 +196,6 @@ func (d destination) String() string {
 		return d.URL
 	}
 	return d.URL + " (the profile's; at the request " + d.Former + ")"
-}
-
-// describe names the destination in an audit record, if there is one only.
-func describe(counts []destinationCount) string {
-	if len(counts) != 1 {
-		return ""
-	}
-	return " to " + counts[0].String()
 }
 
 // countDestinations counts the transactions of each destination, the most frequent first.
@@ -237,10 +221,6 @@ type deliveriesSend struct {
 	addressFlags
 }
 
-// errNothingWaits means that there is nothing to send now.
-var errNothingWaits = errors.New("nothing waits that does not go within a minute anyway: deliveries show lists a " +
-	"transaction's notifications, deliveries replay sends dead letters and delivered ones again")
-
 // Run queues the notifications that wait for a later attempt, and those that are parked at an enabled endpoint. It
 // opens the fast path of the servers first, so that the relay posts within seconds.
 func (c *deliveriesSend) Run(s *session) error {
@@ -253,7 +233,9 @@ func (c *deliveriesSend) Run(s *session) error {
 		wanted: func(e *ledger.Entry) bool {
 			return e.Waits(ledger.Timestamp(s.Now())) && (c.ID != "" || since.contains(e.OutboxHead().At))
 		},
-		change: (*ledger.Entry).SendNow, errEmpty: errNothingWaits,
+		change: (*ledger.Entry).SendNow,
+		errEmpty: errors.New("nothing waits that does not go within a minute anyway: deliveries show lists a " +
+			"transaction's notifications, deliveries replay sends dead letters and delivered ones again"),
 	}
 	plan, err := send.planOneOrRange(s, c.ID, c.Merchant, since)
 	if err != nil {

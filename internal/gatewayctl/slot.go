@@ -23,7 +23,6 @@ type slotCommands struct {
 	Free slotFree `cmd:"" help:"Free a booked time."`
 }
 
-// slot is a booked time in the form of the sandbox's control port.
 type slot struct {
 	ID       string    `json:"id,omitempty" col:"ID"`
 	Merchant string    `json:"merchant" col:"MERCHANT"`
@@ -53,14 +52,6 @@ func (slotCommands) ProvideClient(s *session) (*slotClient, error) {
 	return &slotClient{s, strings.TrimRight(s.SandboxURL, "/") + "/sandbox/v1/slots"}, nil
 }
 
-// client follows no redirect: it would carry the token to another address.
-func (*slotClient) client() *http.Client {
-	return &http.Client{
-		Timeout:       slotTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
 // call sends one request and decodes the response into result, unless that is nil.
 func (c *slotClient) call(method, address string, body []byte, result any) error {
 	request, err := http.NewRequestWithContext(c, method, address, bytes.NewReader(body))
@@ -71,8 +62,13 @@ func (c *slotClient) call(method, address string, body []byte, result any) error
 	if token := c.Getenv(controlTokenVariable); token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
+	client := &http.Client{
+		Timeout: slotTimeout,
+		// A redirect would carry the token to another address.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	var text []byte
-	response, err := c.client().Do(request)
+	response, err := client.Do(request)
 	if err == nil {
 		defer func() { _ = response.Body.Close() }() // it was only read
 		text, err = io.ReadAll(io.LimitReader(response.Body, maxSlotResponseBytes))

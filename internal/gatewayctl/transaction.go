@@ -151,7 +151,6 @@ func entryViewOf(e *ledger.Entry) entryView {
 	return view
 }
 
-// historyEvent is one past or planned event of an entry.
 type historyEvent struct {
 	At     time.Time `json:"at,omitzero"`
 	What   string    `json:"what"`
@@ -168,12 +167,10 @@ func sortEvents(events []historyEvent) {
 	})
 }
 
-// eventRows are the events for people.
 func eventRows(events []historyEvent) table {
 	return mapAll(events, func(e historyEvent) []string { return []string{formatTime(e.At), e.What, e.Detail} })
 }
 
-// entryHistory is an entry with all its events.
 type entryHistory struct {
 	entryView
 	FirstSent    string            `json:"first_sent_at" row:"first sent"` // "never" if nothing can have been sent
@@ -230,7 +227,6 @@ func entryHistoryOf(e *ledger.Entry, now time.Time) entryHistory {
 	return h
 }
 
-// callAttemptView is one attempt to call the operator.
 type callAttemptView struct {
 	At         time.Time `json:"at"`
 	Seconds    float64   `json:"seconds"`
@@ -253,7 +249,6 @@ func callAttemptViews(e *ledger.Entry) []callAttemptView {
 	})
 }
 
-// callEvents are the events of an entry's attempts to call the operator.
 func callEvents(e *ledger.Entry) []historyEvent {
 	return mapAll(callAttemptViews(e), func(a callAttemptView) historyEvent {
 		detail := a.Outcome

@@ -116,7 +116,6 @@ type unknownResolve struct {
 // resolveByLookup is the only value of --as without a manual resolution.
 const resolveByLookup = "lookup"
 
-// referencePattern matches an operator's reference.
 var referencePattern = regexp.MustCompile(`^[!-~]{1,100}$`)
 
 // Run resolves the entry by the operator's status or manually (decision "unknown-by-hand").
@@ -152,7 +151,6 @@ func (c *unknownResolve) Run(s *session) error {
 	}, func() error { return showHistory(s, resolved) })
 }
 
-// outcomeText is an entry's State and Status.
 func outcomeText(e *ledger.Entry) string {
 	return strings.TrimSpace(string(e.State) + " " + string(e.Status))
 }
@@ -175,19 +173,26 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		return nil, usageError("no operator has a status lookup for a %s: use --as applied or --as not-applied",
 			kindLabel(e.Kind))
 	}
-	chargeNotifURL := ""
+	refusal := oneapi.Render(&fault.Fault{
+		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
+	})
+	outcome := ledger.ManualOutcome{
+		ManualResolution: ledger.ManualResolution{Outcome: c.As, Reason: s.Reason},
+		Reference:        c.OperatorReference, Owner: e.Owner,
+		ResponseStatus: refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
+	}
 	if e.Kind == ledger.Charge {
 		p, err := s.findMerchant(e.MerchantID)
 		if err != nil {
 			return nil, err
 		}
-		chargeNotifURL = p.ChargeNotifURL()
+		outcome.NotifyURL = p.ChargeNotifURL()
 	}
-	who, err := s.stores.Caller(s)
-	if err != nil {
+	var err error
+	if outcome.Who, err = s.stores.Caller(s); err != nil {
 		return nil, err
 	}
-	change := c.manualResolution(s, who, e.Owner, userSMS, chargeNotifURL)
+	change := c.manualResolution(s, outcome)
 	if end := retryEnd(e, s.Now()); !end.IsZero() && e.OutcomeUncertain(s.Now()) {
 		fmt.Fprintf(s.Stderr, "Warning: until %s the merchant may send the same request again, and its operator "+
 			"decides it. A manual resolution is final: wait, unless the operator's statement is certain.\n",
@@ -196,23 +201,10 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 	return change, change(e.Clone())
 }
 
-// manualResolution returns the change of a person's decision about the attempt of an owner. who is the person's
-// identity. userSMS is whether the payer is due an SMS. chargeNotifURL is the address of a charge's notification, ""
-// for none.
-func (c *unknownResolve) manualResolution(
-	s *session, who, owner string, userSMS bool, chargeNotifURL string,
-) entryChange {
-	refusal := oneapi.Render(&fault.Fault{
-		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
-	})
-	resolution := ledger.ManualOutcome{
-		ManualResolution: ledger.ManualResolution{Outcome: c.As, Who: who, Reason: s.Reason},
-		Reference:        c.OperatorReference, Owner: owner,
-		ResponseStatus: refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
-		NotifyURL: chargeNotifURL,
-	}
+// manualResolution returns the change of a person's decision about the attempt of an owner.
+func (c *unknownResolve) manualResolution(s *session, outcome ledger.ManualOutcome) entryChange {
 	return func(e *ledger.Entry) error {
-		end, err := retryEnd(e, s.Now()), e.ResolveManually(resolution, ledger.Timestamp(s.Now()))
+		end, err := retryEnd(e, s.Now()), e.ResolveManually(outcome, ledger.Timestamp(s.Now()))
 		switch {
 		case errors.Is(err, ledger.ErrInvalidResolution):
 			return usageError("a %s cannot be resolved as %s: unknown resolve --help lists the values of --as",

@@ -166,7 +166,6 @@ type webhookTest struct {
 	loopbackFlag
 }
 
-// maxResponseText is how much of a response's body is shown.
 const maxResponseText = 2 << 10
 
 // webhookTestResult is the sample and the response to it.
