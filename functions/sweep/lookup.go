@@ -166,7 +166,12 @@ func lastSend(e *ledger.Entry) time.Time { return e.ReservedAt.Add(time.Minute) 
 // isNeverSent reports whether a payment that its platform does not know was certainly never sent: the platform's row
 // declares it, and enough time has passed since the last send (decision "never-sent").
 func isNeverSent(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
-	return row.NotFound == operator.NotFoundNeverSent && !now.Before(lastSend(e).Add(row.NotFoundAfter))
+	return row.NotFound == operator.NotFoundNeverSent && !now.Before(NeverSentFrom(row, e))
+}
+
+// NeverSentFrom returns from when "not found" proves that a payment was never sent, if its platform's row declares it.
+func NeverSentFrom(row operator.Capabilities, e *ledger.Entry) time.Time {
+	return lastSend(e).Add(row.NotFoundAfter)
 }
 
 // inertMargin is how much longer than a page's life the gateway waits.

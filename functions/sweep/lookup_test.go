@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,9 @@ func TestOperatorNeverResponds(t *testing.T) {
 	e := s.StorePendingPayment("DemoShop_1")
 	lookups := len(s.recordLookups(t, e, deliverytest.PaymentLifetime))
 	s.AssertMetric(t, "LookupFailures", lookups)
+	if causes := strings.Count(s.LogLines.String(), `"Cause":"no response"`); causes != lookups {
+		t.Errorf("%d lines have the cause of their failed lookup, want %d", causes, lookups)
+	}
 	s.AssertMetric(t, "StaleUnknownOutcomes", 1)
 	for range 5 {
 		assertWait(t, s.advanceUntilDue(t, e), time.Hour)

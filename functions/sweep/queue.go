@@ -74,7 +74,9 @@ func (w *work) guard(part func(), ctx context.Context) {
 		if w.suspended || w.entry == nil && len(w.errs) == 0 {
 			return
 		}
-		w.line.SetCause(errors.Join(w.errs...))
+		if len(w.errs) > 0 { // otherwise the cause is that of the act, such as a failed lookup
+			w.line.SetCause(errors.Join(w.errs...))
+		}
 		w.line.Finish(w.Now(), w.Log)
 	}()
 	part()

@@ -24,6 +24,8 @@ func TestMaskQueries(t *testing.T) {
 		`"url": "https://a/?a\u0026b=s3cret"`:              `"url": "https://a/?***"`,
 		`"why": "\"https://a/?s3cret\", n"`:                `"why": "\"https://a/?***\", n"`,
 		"(see https://a.example/?s3cret)":                  "(see https://a.example/?***)",
+		"--url 'https://a.example/?token=s3cret(1)'":       "--url 'https://a.example/?***'",
+		"(see https://a.example/?token=s3cret(1))":         "(see https://a.example/?***)",
 		"--url 'https://a.example/(x)/?s3cret'":            "--url 'https://a.example/(x)/?***'",
 		`--url 'https://a.example/"'\''<?s3cret' --yes`:    `--url 'https://a.example/"'\''<?***' --yes`,
 		`https://a.example/n?a="s3cret",b=s3cret: refused`: "https://a.example/n?***: refused",

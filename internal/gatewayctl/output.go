@@ -227,7 +227,7 @@ func maskQueries(text string) string {
 		if length := strings.IndexAny(text[start:], addressEnds); length >= 0 {
 			end = start + length
 		}
-		address := strings.TrimRight(text[:end], addressClosers)
+		address := text[:start] + trimClosers(text[start:end])
 		if query := strings.IndexByte(address[start:], '?'); query >= 0 {
 			masked.WriteString(address[:start+query] + maskedQuery)
 		} else {
@@ -237,6 +237,18 @@ func maskQueries(text string) string {
 		text = text[end:]
 	}
 	return masked.String() + text
+}
+
+// trimClosers returns an address without the punctuation of the text behind it. A bracket that it opened stays.
+func trimClosers(address string) string {
+	for {
+		last := len(address) - 1
+		isOwn := strings.HasSuffix(address, ")") && strings.Count(address, "(") >= strings.Count(address, ")")
+		if last < 0 || isOwn || !strings.Contains(addressClosers, address[last:]) {
+			return address
+		}
+		address = address[:last]
+	}
 }
 
 // escapeUnprintable writes control and format characters, such as those that reverse a text's direction, as \u202e.

@@ -116,6 +116,8 @@ type unknownResolve struct {
 // resolveByLookup is the only value of --as without a manual resolution.
 const resolveByLookup = "lookup"
 
+var errNotApplied = fmt.Errorf("%w: it was certainly not applied, and a retry may send it", ledger.ErrOutcomeKnown)
+
 var referencePattern = regexp.MustCompile(`^[!-~]{1,100}$`)
 
 // Run resolves the entry by the operator's status or manually (decision "unknown-by-hand").
@@ -170,8 +172,11 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		}
 		_, _, userSMS = operators.UserSMSSender(e)
 	} else if c.As == resolveByLookup {
-		return nil, usageError("no operator has a status lookup for a %s: use --as applied or --as not-applied",
-			kindLabel(e.Kind))
+		values := "applied or not-applied"
+		if e.Kind == ledger.SMS {
+			values = "applied, not-applied or unknowable"
+		}
+		return nil, usageError("no operator has a status lookup for a %s: use --as %s", kindLabel(e.Kind), values)
 	}
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
@@ -209,6 +214,8 @@ func (c *unknownResolve) manualResolution(s *session, outcome ledger.ManualOutco
 		case errors.Is(err, ledger.ErrInvalidResolution):
 			return usageError("a %s cannot be resolved as %s: unknown resolve --help lists the values of --as",
 				kindLabel(e.Kind), c.As)
+		case errors.Is(err, ledger.ErrOutcomeKnown) && e.State == ledger.Released:
+			return errNotApplied
 		case errors.Is(err, ledger.ErrOutcomeKnown):
 			return fmt.Errorf("%w: %s", err, cmp.Or(string(e.Status), string(e.State)))
 		case err == nil && c.As == ledger.ManuallyUnknowable && !end.IsZero():
@@ -227,7 +234,8 @@ func lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconci
 	}
 	response := reconciler.LookUp(s, e)
 	if response.Supported && !response.Responded {
-		return nil, fmt.Errorf("operator %s did not respond, run the command again: %w", e.Operator, response.Cause)
+		return nil, fmt.Errorf("operator %s reported no status of %s, run the command again. If it stays so, get the "+
+			"outcome from the operator and use --as: %w", e.Operator, e.ID, response.Cause)
 	}
 	apply := func(e *ledger.Entry, now time.Time) bool {
 		return sweep.ApplyLookup(reconciler, e, response, s.PaymentLifetime, ledger.Timestamp(now))
@@ -246,12 +254,15 @@ func lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconci
 		fmt.Fprintf(s.Stderr, "No final status was reported. By the row of platform %s the payment is %s, as the "+
 			"sweep would end it (decisions \"never-sent\", \"prepare\" and \"pay-poll\").\n",
 			row.Platform, outcomeText(decided))
+	case e.State == ledger.Released && e.Claim.Status == "":
+		return nil, errNotApplied
 	case !response.Supported:
 		return nil, fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Operator, e.ID)
 	case response.NotFound && row.NotFound == operator.NotFoundNeverSent &&
 		e.Clone().EndNeverSent(e.ReservedAt) != ledger.Unchanged:
-		return nil, fmt.Errorf("operator %s has no order %s. If this is still so %s after the last send, it was never "+
-			"sent: the gateway then ends it by itself, or run the command again", e.Operator, e.ID, row.NotFoundAfter)
+		from := sweep.NeverSentFrom(row, e).Add(ledger.ClockMargin)
+		return nil, fmt.Errorf("operator %s has no order %s. If this is still so at %s, it was never sent: the "+
+			"gateway ends it by itself, or run the command again then", e.Operator, e.ID, formatTime(from))
 	case response.NotFound:
 		return nil, fmt.Errorf("operator %s has no order %s: confirm it with the operator, then use --as failed",
 			e.Operator, e.ID)

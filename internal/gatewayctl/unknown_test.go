@@ -75,7 +75,7 @@ func TestUnknown(t *testing.T) {
 	charge, payment := d.addUnknownCharge(shop, "c1"), d.addUnknownPayment(shop)
 	d.addDeliveredPayment(shop, 2, d.now)
 	d.useSandboxOperator()
-	d.expectExit("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "did not respond")
+	d.expectExit("unknown resolve pay ShopA_1 --timeout 1s", ExitFailed, "reported no status of ShopA_1")
 	d.expectExit("unknown resolve pay ShopA_1 --as applied", ExitUsage, "applied")
 	d.expectExit("unknown resolve pay ShopA_2", ExitFailed, "outcome is known: successful")
 	d.expectExit("unknown resolve pay ShopA_2 --as failed"+confirmFlags, ExitFailed, "outcome is known: successful")
@@ -182,6 +182,8 @@ func TestUnknowable(t *testing.T) {
 	}
 	checkEqual(t, "listed after it was closed", listed(e.Key), false)
 	checkEqual(t, "another SMS is listed", listed(kept.Key), true)
+	d.apply(line+" --operator-reference OS-77", line)
+	checkEqual(t, "reference after a second decision", d.mustReadEntry(e.Key).ManualReference, "OS-77")
 	d.expectOutput("sms show "+e.ID, "closed as unknowable", "resolved manually", "unknowable, by local:ama@host: test")
 	d.apply("unknown resolve sms " + e.ID + " --as applied")
 	checkEqual(t, "a later statement of the operator", d.mustReadEntry(e.Key).State, ledger.Done)

@@ -35,7 +35,7 @@ func newMoMoServerOf(t *testing.T, status int, response string) (address string)
 // The clock of the engineer's machine may be 2 minutes ahead.
 func TestResolveByTheRowOfThePlatform(t *testing.T) {
 	const neverSent = time.Minute + 15*time.Minute + ledger.ClockMargin
-	const tooEarly = "If this is still so 15m0s after the last send, it was never sent"
+	const tooEarly = "If this is still so at 2026-03-01T12:18:00Z, it was never sent"
 	released := resolution{State: ledger.Released, Status: ledger.Pending}
 	failed := resolution{State: ledger.Done, Status: ledger.Failed, ResponseStatus: 201, Notifications: 1}
 	for _, c := range []struct {
@@ -51,6 +51,9 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 		{"the merchant got 201", "mtn-momo/a1", 201, nil, neverSent, "platform mtn-momo the payment is done failed",
 			failed},
 		{"too early by the clock's margin", "mtn-momo/a1", 0, nil, neverSent - time.Second, tooEarly, resolution{}},
+		{"it was released", "mtn-momo/a1", 0, func(e *ledger.Entry) {
+			e.State, e.PollAt = ledger.Released, time.Time{}
+		}, time.Hour, "it was certainly not applied", resolution{}},
 		{"the key is another's", "mtn-momo/a1", 0, func(e *ledger.Entry) { e.KeyTaken = true }, time.Hour,
 			"confirm it with the operator", resolution{}},
 		{"a page that was stored", "orange-webpay/a1", 0, nil, time.Hour, "no status lookup", resolution{}},

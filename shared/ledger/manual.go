@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -93,7 +94,7 @@ func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
 		return err
 	}
 	e.Manual = m.ManualResolution
-	e.Manual.At, e.ManualReference = now, m.Reference
+	e.Manual.At, e.ManualReference = now, cmp.Or(m.Reference, e.ManualReference)
 	return nil
 }
 
