@@ -1,7 +1,7 @@
 package simulate
 
 import (
-	"container/heap"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,41 +17,21 @@ type dueTime struct {
 	key string
 }
 
-// Len implements heap.Interface.
-func (l dueList) Len() int { return len(l) }
-
-// Less implements heap.Interface.
-func (l dueList) Less(i, j int) bool { return l[i].at.Before(l[j].at) }
-
-// Swap implements heap.Interface.
-func (l dueList) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
-
-// Push implements heap.Interface.
-func (l *dueList) Push(value any) { *l = append(*l, value.(dueTime)) }
-
-// Pop implements heap.Interface.
-func (l *dueList) Pop() any {
-	last := len(*l) - 1
-	value := (*l)[last]
-	*l = (*l)[:last]
-	return value
-}
-
 func (l *dueList) add(key string, at time.Time) {
 	if !at.IsZero() {
-		heap.Push(l, dueTime{at, key})
+		place, _ := slices.BinarySearchFunc(*l, at, func(due dueTime, at time.Time) int { return due.at.Compare(at) })
+		*l = slices.Insert(*l, place, dueTime{at, key})
 	}
 }
 
 // firstDue is the earliest time at which an entry is due, zero for none.
 func (w *World) firstDue() time.Time {
 	c := w.checker
-	for len(c.due) > 0 {
+	for ; len(c.due) > 0; c.due = c.due[1:] {
 		first := c.due[0]
 		if e := c.entries[first.key]; e != nil && e.DueAt.Equal(first.at) {
 			return first.at
 		}
-		heap.Pop(&c.due)
 	}
 	return time.Time{}
 }

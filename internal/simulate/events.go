@@ -27,9 +27,21 @@ type stream struct {
 	busy     [streamShards]bool
 }
 
-// followChanges reads the changes since the last step: it checks them, queues those that wake the relay, and schedules
-// the next sweep.
+// followChanges follows the changes since the last step: it queues those that wake the relay, and schedules the next
+// sweep.
 func (w *World) followChanges() {
+	hasChanged := w.readChanges(func(record *tables.Change) {
+		w.stream.pending[record.Shard] = append(w.stream.pending[record.Shard], record)
+		w.scheduleBatch(record.Shard)
+	})
+	if hasChanged {
+		w.scheduleSweep()
+	}
+}
+
+// readChanges reads and checks the changes since the last step, and reports whether there are any. wake gets those that
+// wake the relay.
+func (w *World) readChanges(wake func(*tables.Change)) bool {
 	changes := w.database.Changes(w.stream.sequence)
 	for _, change := range changes {
 		w.stream.sequence = change.Sequence
@@ -44,16 +56,15 @@ func (w *World) followChanges() {
 		}
 		w.checker.change(change)
 		if _, wakes := change.New()[ledgerdynamo.WakeAttribute]; wakes {
-			w.stream.pending[change.Shard] = append(w.stream.pending[change.Shard], change)
-			w.scheduleBatch(change.Shard)
+			wake(change)
 		}
 	}
 	w.checker.checkAccepted()
 	w.writer = nil
 	if len(changes) > 0 {
 		w.checker.amounts.check()
-		w.scheduleSweep()
 	}
+	return len(changes) > 0
 }
 
 // scheduleBatch schedules the next batch of a shard.

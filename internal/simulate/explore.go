@@ -317,23 +317,7 @@ func (x *explorer) observe() error {
 	if x.quiet {
 		return w.observe()
 	}
-	changes := w.database.Changes(w.stream.sequence)
-	for _, change := range changes {
-		w.stream.sequence = change.Sequence
-		switch change.Table {
-		case limitTable:
-			w.checker.amounts.change(change)
-		case ledgerTable:
-			w.checker.change(change)
-			if wakesRelay(change) {
-				x.records = append(x.records, change)
-			}
-		}
-	}
-	w.checker.checkAccepted()
-	if len(changes) > 0 {
-		w.checker.amounts.check()
-	}
+	w.readChanges(func(record *tables.Change) { x.records = append(x.records, record) })
 	return w.violation
 }
 

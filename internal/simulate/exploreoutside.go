@@ -2,8 +2,8 @@ package simulate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/binary"
 	"io"
 	"net/http"
 	"slices"
@@ -13,7 +13,6 @@ import (
 	"mobilegateway/internal/simulate/kernel"
 	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/internal/simulate/tables"
-	"mobilegateway/internal/simulate/tape"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/wiring"
@@ -34,7 +33,6 @@ type exploredInstance struct {
 	hasTasks   bool              // its code has started one
 	tasksMeet  bool              // the relay has more than one record
 	pending    map[string]access // the calls that wait to be made
-	random     uint64
 	calls      calls
 }
 
@@ -54,9 +52,9 @@ func (x *explorer) newInstance(function string) *exploredInstance {
 // firstRequest is added to the number of a request, so that it draws other values than an instance.
 const firstRequest = 1000
 
-// drawFrom sets where the random values of an instance begin. Instances with other numbers draw other values.
+// drawFrom sets where the random values of an instance begin.
 func (i *exploredInstance) drawFrom(number uint64) {
-	i.random = tape.Mix(number)
+	i.DrawFrom(number)
 	i.calls.of = number
 }
 
@@ -69,14 +67,9 @@ func (i *exploredInstance) Read(buffer []byte) (int, error) {
 			_, _ = i.Read(make([]byte, len(buffer)))
 		})
 	}
-	var word [8]byte
-	for start := 0; start < len(buffer); start += len(word) {
-		i.random += tape.Increment
-		binary.BigEndian.PutUint64(word[:], tape.Mix(i.random))
-		copy(buffer[start:], word[:])
-	}
+	_, _ = i.Instance.Read(buffer) // it never fails
 	if i.hasTasks {
-		i.seen.add(i.seen.last, i.random)
+		i.seen.add(i.seen.last, hashBytes(buffer))
 		i.log.x.goOn(i)
 	}
 	return len(buffer), nil
@@ -175,8 +168,7 @@ const (
 	fateFailed                  // not applied, and the caller gets an error
 	fateAppliedFailed           // a write: applied, and the caller gets an error
 	fateLate                    // a write: the caller gets an error, and it is applied later
-	fates                       //
-	fatesOfRead       = fateLost + 1
+	fates
 )
 
 var fateNames = [...]string{"", "response lost", "fails", "applied, then fails", "fails, applied later"}
@@ -205,17 +197,15 @@ func (x *explorer) tableGate(ctx context.Context, i *exploredInstance, call tabl
 		x.gate(ctx, i, name, tableAccess(call))
 		made.fate = x.chooseFate(name, call.Writes)
 	}
-	switch {
+	switch isFirst := call.Attempt == 1; {
 	case made.fate == fateNormal:
 		return tables.Decision{}
-	case made.fate == fateLost && call.Attempt == 1:
+	case isFirst && (made.fate == fateLost || made.fate == fateAppliedFailed):
 		return tables.Decision{Outcome: tables.AppliedThenCut}
 	case made.fate == fateLost:
 		x.gate(ctx, i, name, tableAccess(call))
 		return tables.Decision{}
-	case made.fate == fateAppliedFailed && call.Attempt == 1:
-		return tables.Decision{Outcome: tables.AppliedThenCut}
-	case made.fate == fateLate && call.Attempt == 1:
+	case isFirst && made.fate == fateLate:
 		return tables.Decision{Outcome: tables.AppliedLate}
 	}
 	return tables.Decision{Outcome: tables.NotAppliedCut}
@@ -284,15 +274,8 @@ type exploredTransport struct {
 
 // RoundTrip implements http.RoundTripper. A request that was on its way has its effect also if its sender stalled.
 func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	var body []byte
-	if request.Body != nil {
-		var err error
-		if body, err = io.ReadAll(request.Body); err != nil {
-			return nil, err
-		}
-		_ = request.Body.Close()
-	}
-	if err := request.Context().Err(); err != nil {
+	body, err := readBody(request)
+	if err = cmp.Or(err, request.Context().Err()); err != nil {
 		return nil, err
 	}
 	if t.x.mustRecord(t.instance) {
@@ -314,11 +297,7 @@ func (t exploredTransport) RoundTrip(request *http.Request) (*http.Response, err
 	if request.Method == http.MethodPost {
 		t.x.crashAfter(t.instance, name)
 	}
-	wait := response.Delay
-	if response.Failure == outside.NoResponse {
-		wait = time.Hour
-	}
-	if wait > 0 {
+	if wait := delayOf(response); wait > 0 {
 		t.instance.tasks.park(func() {
 			_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
 		})

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/simulate/kernel"
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/ledger"
-	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )
 
 // letTimePass lets the kernel advance to the first timed task.
@@ -22,11 +20,6 @@ type alternative struct {
 	name   string
 	task   *kernel.Instance
 	jumpTo time.Time
-}
-
-func wakesRelay(change *tables.Change) bool {
-	_, wakes := change.New()[ledgerdynamo.WakeAttribute]
-	return wakes
 }
 
 // selectNext implements kernel.Selector: it lets the search choose among everything that can happen next.

@@ -62,7 +62,7 @@ func (x *explorer) outsideHash() uint64 {
 		h.addText(callback.Key + callback.Status + string(callback.Content))
 	}
 	for _, record := range x.records {
-		h.add(hashItem(record.New()))
+		h.add(tables.HashItem(record.New()))
 	}
 	for _, r := range x.order.responses {
 		if isKnown(r) {
@@ -94,50 +94,17 @@ func hashBytes(text []byte) uint64 {
 	return sum
 }
 
-// hashItem hashes an item in any order of its attributes.
-func hashItem(item map[string]types.AttributeValue) uint64 {
-	var sum uint64
-	for name, value := range item {
-		h := newHash()
-		h.addText(name)
-		hashValue(h, value)
-		sum += h.sum
-	}
-	return sum
-}
-
-func hashValue(h *hash, value types.AttributeValue) {
-	switch v := value.(type) {
-	case *types.AttributeValueMemberS:
-		h.addText(v.Value)
-	case *types.AttributeValueMemberN:
-		h.addText(v.Value)
-	case *types.AttributeValueMemberB:
-		h.add(hashBytes(v.Value))
-	case *types.AttributeValueMemberBOOL:
-		if v.Value {
-			h.add(1)
-		}
-	case *types.AttributeValueMemberL:
-		for _, member := range v.Value {
-			hashValue(h, member)
-		}
-	case *types.AttributeValueMemberM:
-		h.add(hashItem(v.Value))
-	}
-}
-
 // conditionItems hashes the items that a failed condition returned.
 func conditionItems(err error) uint64 {
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
-		return hashItem(failed.Item)
+		return tables.HashItem(failed.Item)
 	}
 	var cancelled *types.TransactionCanceledException
 	var sum uint64
 	if errors.As(err, &cancelled) {
 		for _, reason := range cancelled.CancellationReasons {
-			sum = sum*31 + hashItem(reason.Item)
+			sum = sum*31 + tables.HashItem(reason.Item)
 		}
 	}
 	return sum
@@ -152,87 +119,73 @@ type seeingClient struct {
 	i *exploredInstance
 }
 
-// call runs a call with a fate, and notes its result. repeat makes the same call in another instance.
-func (c seeingClient) call(
-	ctx context.Context, writes string, repeat repeatCall, run func(context.Context) (uint64, error),
-) {
-	c.x.record(ctx, c.i, repeat)
+// see makes a call with a fate, and notes its result. writes names a call with an effect. again makes it in another
+// instance.
+func see[I, O any](
+	ctx context.Context, c seeingClient, in *I, writes string,
+	call func(*tables.Client, context.Context, *I, ...options) (*O, error),
+	again func(seeingClient, context.Context, *I, ...options) (*O, error),
+) (*O, error) {
+	c.x.record(ctx, c.i, func(ctx context.Context, i *exploredInstance) { _, _ = again(i.client, ctx, in) })
 	made := &exploredCall{}
-	digest, err := run(context.WithValue(ctx, exploredCallKey{}, made))
+	out, err := call(c.Client, context.WithValue(ctx, exploredCallKey{}, made), in)
+	digest := uint64(0)
+	if err == nil {
+		digest = outputDigest(out)
+	}
 	c.i.seen.add(c.i.sightOf(ctx, made.name), uint64(time.Now().UnixNano()), digest, errorDigest(err))
 	if writes != "" && err == nil {
 		c.x.crashAfter(c.i, writes)
 	}
 	c.x.goOn(c.i)
+	return out, err
+}
+
+// outputDigest hashes the items in the output of a call.
+func outputDigest(out any) (digest uint64) {
+	switch out := out.(type) {
+	case *dynamodb.GetItemOutput:
+		return tables.HashItem(out.Item)
+	case *dynamodb.UpdateItemOutput:
+		return tables.HashItem(out.Attributes)
+	case *dynamodb.QueryOutput:
+		for _, item := range out.Items {
+			digest = digest*31 + tables.HashItem(item)
+		}
+	}
+	return digest
 }
 
 // PutItem implements the client's operation.
 func (c seeingClient) PutItem(
 	ctx context.Context, in *dynamodb.PutItemInput, _ ...options,
-) (out *dynamodb.PutItemOutput, err error) {
-	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.PutItem(ctx, in) }
-	c.call(ctx, "PutItem "+*in.TableName, repeat, func(ctx context.Context) (uint64, error) {
-		out, err = c.Client.PutItem(ctx, in)
-		return 0, err
-	})
-	return out, err
+) (*dynamodb.PutItemOutput, error) {
+	return see(ctx, c, in, "PutItem "+*in.TableName, (*tables.Client).PutItem, seeingClient.PutItem)
 }
 
 // GetItem implements the client's operation.
 func (c seeingClient) GetItem(
 	ctx context.Context, in *dynamodb.GetItemInput, _ ...options,
-) (out *dynamodb.GetItemOutput, err error) {
-	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.GetItem(ctx, in) }
-	c.call(ctx, "", repeat, func(ctx context.Context) (uint64, error) {
-		if out, err = c.Client.GetItem(ctx, in); err != nil {
-			return 0, err
-		}
-		return hashItem(out.Item), nil
-	})
-	return out, err
+) (*dynamodb.GetItemOutput, error) {
+	return see(ctx, c, in, "", (*tables.Client).GetItem, seeingClient.GetItem)
 }
 
 // UpdateItem implements the client's operation.
 func (c seeingClient) UpdateItem(
 	ctx context.Context, in *dynamodb.UpdateItemInput, _ ...options,
-) (out *dynamodb.UpdateItemOutput, err error) {
-	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.UpdateItem(ctx, in) }
-	c.call(ctx, "UpdateItem "+*in.TableName, repeat, func(ctx context.Context) (uint64, error) {
-		if out, err = c.Client.UpdateItem(ctx, in); err != nil {
-			return 0, err
-		}
-		return hashItem(out.Attributes), nil
-	})
-	return out, err
+) (*dynamodb.UpdateItemOutput, error) {
+	return see(ctx, c, in, "UpdateItem "+*in.TableName, (*tables.Client).UpdateItem, seeingClient.UpdateItem)
 }
 
 // TransactWriteItems implements the client's operation.
 func (c seeingClient) TransactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...options,
-) (out *dynamodb.TransactWriteItemsOutput, err error) {
-	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.TransactWriteItems(ctx, in) }
-	c.call(ctx, "TransactWriteItems", repeat, func(ctx context.Context) (uint64, error) {
-		out, err = c.Client.TransactWriteItems(ctx, in)
-		return 0, err
-	})
-	return out, err
+) (*dynamodb.TransactWriteItemsOutput, error) {
+	return see(ctx, c, in, "TransactWriteItems", (*tables.Client).TransactWriteItems, seeingClient.TransactWriteItems)
 }
 
 // Query implements the client's operation. The actors see an index as it is when they start: a key that is listed too
 // late or too early is read again before anything is done to it.
-func (c seeingClient) Query(
-	ctx context.Context, in *dynamodb.QueryInput, _ ...options,
-) (out *dynamodb.QueryOutput, err error) {
-	repeat := func(ctx context.Context, i *exploredInstance) { _, _ = i.client.Query(ctx, in) }
-	c.call(ctx, "", repeat, func(ctx context.Context) (uint64, error) {
-		if out, err = c.Client.Query(ctx, in); err != nil {
-			return 0, err
-		}
-		var digest uint64
-		for _, item := range out.Items {
-			digest = digest*31 + hashItem(item)
-		}
-		return digest, nil
-	})
-	return out, err
+func (c seeingClient) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...options) (*dynamodb.QueryOutput, error) {
+	return see(ctx, c, in, "", (*tables.Client).Query, seeingClient.Query)
 }

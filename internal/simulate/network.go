@@ -18,13 +18,9 @@ type exchange = outside.Exchange
 
 // RoundTrip implements http.RoundTripper: it parks, lets the model serve the request, and waits for the response.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	var body []byte
-	if request.Body != nil {
-		var err error
-		if body, err = io.ReadAll(request.Body); err != nil {
-			return nil, err
-		}
-		_ = request.Body.Close()
+	body, err := readBody(request)
+	if err != nil {
+		return nil, err
 	}
 	before := request.Context().Err()
 	t.world.gate(t.instance, routeCall(request))
@@ -34,14 +30,27 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	t.world.checker.countRequest(t.instance.function, request)
 	response := t.serve(request, body)
-	wait := response.Delay
-	if response.Failure == outside.NoResponse {
-		wait = time.Hour
-	}
-	if wait > 0 {
+	if wait := delayOf(response); wait > 0 {
 		_ = t.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
 	}
 	return response.Result(request)
+}
+
+// readBody reads the body of a request, nil for none.
+func readBody(request *http.Request) ([]byte, error) {
+	if request.Body == nil {
+		return nil, nil
+	}
+	defer func() { _ = request.Body.Close() }()
+	return io.ReadAll(request.Body)
+}
+
+// delayOf is how long the sender waits for a response, at most.
+func delayOf(response exchange) time.Duration {
+	if response.Failure == outside.NoResponse {
+		return time.Hour
+	}
+	return response.Delay
 }
 
 // routes are the parts of paths that name a request, and the names of the calls.

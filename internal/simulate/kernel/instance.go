@@ -3,7 +3,6 @@ package kernel
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -27,16 +26,16 @@ type Instance struct {
 	random  uint64
 }
 
-// ErrCrashed is the result of an invocation whose instance crashed.
-var ErrCrashed = errors.New("the instance crashed")
-
 // NewInstance makes an instance. Its random values depend only on its number.
 func (k *Kernel) NewInstance(name string) *Instance {
 	i := &Instance{Name: name, kernel: k, number: len(k.instances) + 1}
-	i.random = tape.Mix(uint64(i.number)) //nolint:gosec // any number will do; two sequences do not meet
+	i.DrawFrom(uint64(i.number)) //nolint:gosec // positive
 	k.instances = append(k.instances, i)
 	return i
 }
+
+// DrawFrom sets where the random values begin. Instances with other numbers draw other values.
+func (i *Instance) DrawFrom(number uint64) { i.random = tape.Mix(number) }
 
 func (i *Instance) id() int {
 	if i == nil {

@@ -195,19 +195,22 @@ func (k *Kernel) collect() {
 
 // choosePending removes and returns the next task or event; nil if none can run. Tasks of frozen instances wait.
 func (k *Kernel) choosePending() *parked {
-	if k.Select != nil {
-		return k.selectPending()
-	}
 	k.enabled = k.enabled[:0]
 	for i, p := range k.ready {
 		if p.canResume() {
 			k.enabled = append(k.enabled, i)
 		}
 	}
-	if len(k.enabled) == 0 {
+	place := -1
+	if k.Select != nil {
+		place = k.selectPlace()
+	} else if len(k.enabled) > 0 {
+		place = k.choose.Choose("next", len(k.enabled))
+	}
+	if place < 0 {
 		return nil
 	}
-	place := k.enabled[k.choose.Choose("next", len(k.enabled))]
+	place = k.enabled[place]
 	next := k.ready[place]
 	k.ready = slices.Delete(k.ready, place, place+1)
 	return next

@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Waiting is a task or an event that can be resumed now.
 type Waiting struct {
@@ -17,14 +14,11 @@ type Waiting struct {
 // time, zero for none. A negative number lets time pass to it.
 type Selector func(ready []Waiting, firstTimed time.Time) int
 
-// selectPending lets Select choose. It removes and returns the next task or event, nil to let time pass.
-func (k *Kernel) selectPending() *parked {
-	var ready []Waiting
-	k.enabled = k.enabled[:0]
-	for i, p := range k.ready {
-		if p.until == nil || p.canResume() {
-			ready, k.enabled = append(ready, Waiting{p.name, p.instance}), append(k.enabled, i)
-		}
+// selectPlace lets Select choose a place of enabled. It returns a negative number to let time pass.
+func (k *Kernel) selectPlace() int {
+	ready := make([]Waiting, len(k.enabled))
+	for i, place := range k.enabled {
+		ready[i] = Waiting{k.ready[place].name, k.ready[place].instance}
 	}
 	var firstTimed time.Time
 	if len(k.timed) > 0 {
@@ -33,10 +27,6 @@ func (k *Kernel) selectPending() *parked {
 	place := k.Select(ready, firstTimed)
 	if place < 0 {
 		k.collect() // the selector may have added events
-		return nil
 	}
-	place = k.enabled[place]
-	next := k.ready[place]
-	k.ready = slices.Delete(k.ready, place, place+1)
-	return next
+	return place
 }

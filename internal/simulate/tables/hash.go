@@ -40,6 +40,14 @@ func (s *stored) hashValue(table string, excludes func(table, attribute string) 
 	return hash
 }
 
+// HashItem returns a hash of an item, which does not depend on the order of its attributes.
+func HashItem(item Item) (hash uint64) {
+	for name, value := range item {
+		hash += hashAttribute(hashText(hashSeed, name), value)
+	}
+	return hash
+}
+
 func hashAttribute(seed uint64, value types.AttributeValue) uint64 {
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:
