@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"mobilegateway/internal/gatewayctl"
 	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/internal/simulate/tape"
@@ -75,57 +75,51 @@ var variables = map[string]string{
 	settings.WarmConnections: "false",
 }
 
-// newBlueprint makes the tables, the secrets and the merchants.
-func newBlueprint() (*blueprint, error) {
-	b := &blueprint{database: tables.New(time.Now), secrets: map[string][]byte{}}
-	if err := createTables(b.database); err != nil {
-		return nil, err
-	}
-	random := &reader{tape.FromSeed(1)}
-	pair, err := keyring.Pair{}.AddKey(random, bubbleStart.Add(-24*time.Hour))
+// must returns a value that our own constants cannot fail to make.
+func must[T any](value T, err error) T {
+	mustSucceed(err)
+	return value
+}
+
+func mustSucceed(err error) {
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
+}
+
+// newBlueprint makes the tables, the secrets and the merchants.
+func newBlueprint() *blueprint {
+	b := &blueprint{database: tables.New(time.Now), secrets: map[string][]byte{}}
+	b.tools.New = func() any { return must(gatewayctl.NewTool()) }
+	createTables(b.database)
+	random := &reader{tape.FromSeed(1)}
+	pair := must(keyring.Pair{}.AddKey(random, bubbleStart.Add(-24*time.Hour)))
 	b.secrets[tokenSecret], b.secrets[publicSecret] = pair.Private, pair.Public
 	for _, name := range []string{callbackSecret, webhookSecret} {
-		ring, err := keyring.AddKey(nil, random, bubbleStart.Add(-24*time.Hour))
-		if err != nil {
-			return nil, err
-		}
-		b.secrets[name] = ring
+		b.secrets[name] = must(keyring.AddKey(nil, random, bubbleStart.Add(-24*time.Hour)))
 	}
 	b.secrets[operatorSecret] = operatorCredentials(operatorToken)
 	for _, name := range []string{"OpenShop", "LimitShop"} {
-		added, err := b.addShop(name, random)
-		if err != nil {
-			return nil, fmt.Errorf("add %s: %w", name, err)
-		}
-		b.shops = append(b.shops, added)
+		b.shops = append(b.shops, b.addShop(name, random))
 	}
-	return b, nil
+	return b
 }
 
-func createTables(database *tables.Database) error {
+func createTables(database *tables.Database) {
 	ledger := ledgerdynamo.Schema(ledgerTable)
 	ledger.StreamSpecification = &types.StreamSpecification{
 		StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
 	}
-	if err := database.CreateTable(ledger, ledgerdynamo.TimeToLive); err != nil {
-		return err
-	}
+	mustSucceed(database.CreateTable(ledger, ledgerdynamo.TimeToLive))
 	for _, name := range []string{merchantTable, limitTable} {
-		err := database.CreateTable(&dynamodb.CreateTableInput{
+		mustSucceed(database.CreateTable(&dynamodb.CreateTableInput{
 			TableName: aws.String(name),
 			AttributeDefinitions: []types.AttributeDefinition{
 				{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
 			},
 			KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
-		}, ledgerdynamo.TimeToLive)
-		if err != nil {
-			return err
-		}
+		}, ledgerdynamo.TimeToLive))
 	}
-	return nil
 }
 
 // senders are the operators' sender addresses of the payer's SMS by country.
@@ -142,12 +136,9 @@ func operatorNames() []string { return operator.NamesWithPlatform() }
 func operatorHost(name string) string { return name + ".operator.example.net" }
 
 // addShop onboards a merchant. The one with the name LimitShop has a daily amount.
-func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
+func (b *blueprint) addShop(name string, random *reader) *shop {
 	now := bubbleStart.Add(-time.Hour)
-	profile, err := merchant.New(name, random, now)
-	if err != nil {
-		return nil, err
-	}
+	profile := must(merchant.New(name, random, now))
 	s := &shop{profile: profile, host: name + ".example.com", limited: name == "LimitShop"}
 	profile.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
 	profile.Countries, profile.Operators = market.Alpha2s(), operator.Names()
@@ -160,21 +151,10 @@ func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
 			profile.DailyAmounts[country.Currency] = dailyLimit
 		}
 	}
-	if s.token, err = merchant.LongLivedToken.Issue(profile, random, now); err != nil {
-		return nil, err
-	}
-	if s.clientSecret, err = merchant.ClientSecret.Issue(profile, random, now); err != nil {
-		return nil, err
-	}
-	ring, err := keyring.Parse(b.secrets[webhookSecret])
-	if err != nil {
-		return nil, err
-	}
-	key := ring.SigningKey(now, 0)
-	issued, err := merchant.IssueWebhookSecret(profile, key.Number, false, now)
-	if err != nil {
-		return nil, err
-	}
+	s.token = must(merchant.LongLivedToken.Issue(profile, random, now))
+	s.clientSecret = must(merchant.ClientSecret.Issue(profile, random, now))
+	key := must(keyring.Parse(b.secrets[webhookSecret])).SigningKey(now, 0)
+	issued := must(merchant.IssueWebhookSecret(profile, key.Number, false, now))
 	s.secret = webhook.DeriveSecret(key, profile.ID, issued.Version).Text()
 	s.Shop = outside.Shop{
 		Name: name, ServiceID: "SERVICE-1", ApplicationID: "APP-1", ContactID: "CONTACT-1", OnBehalfOf: name,
@@ -183,7 +163,8 @@ func (b *blueprint) addShop(name string, random *reader) (*shop, error) {
 		Countries: market.Alpha2s(),
 	}
 	registry := merchantdynamo.NewRegistry(tables.NewClient(b.database), merchantTable)
-	return s, registry.Create(context.Background(), profile)
+	mustSucceed(registry.Create(context.Background(), profile))
+	return s
 }
 
 // reader draws bytes from a tape.

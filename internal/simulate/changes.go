@@ -34,8 +34,8 @@ var changes = []change{
 // planChanges draws changes by an engineer.
 func (w *World) planChanges(length time.Duration) {
 	for range 1 + w.tape.Choose("changes", 4) {
-		drawn := changes[w.tape.Choose("kind of change", len(changes))]
-		s := w.shops[w.tape.Choose("shop", len(w.shops))]
+		drawn := draw(w, "kind of change", changes...)
+		s := draw(w, "shop", w.shops...)
 		at := w.drawStart(length).Add(time.Duration(w.tape.Choose("minute of a change", 30)) * time.Minute)
 		w.kernel.At(at, "change by an engineer", func() {
 			w.count("change: " + drawn.name)
@@ -47,28 +47,50 @@ func (w *World) planChanges(length time.Duration) {
 // later runs another command of a change after some time.
 func (w *World) later(wait time.Duration, task func(i *instance)) {
 	w.brokenUntil(time.Now().Add(wait))
-	w.kernel.At(time.Now().Add(wait), "rest of a change", func() { w.runEngineer(task) })
+	w.engineerAt(time.Now().Add(wait), "rest of a change", task)
 }
 
 // drawOverlap draws how long the old and the new version of something are both valid.
 func (w *World) drawOverlap() time.Duration {
-	return []time.Duration{time.Hour, 5 * time.Minute, 30 * time.Hour}[w.tape.Choose("overlap of a change", 3)]
+	return draw(w, "overlap of a change", time.Hour, 5*time.Minute, 30*time.Hour)
+}
+
+// issued is what a command, or the token function, has issued.
+type issued struct {
+	Version     int    `json:"version"`
+	Secret      string `json:"webhook_secret"`
+	Number      int    `json:"number"`
+	AccessToken string `json:"access_token"`
+}
+
+// issue runs a command that issues something. It returns false if the command failed.
+func (w *World) issue(i *instance, command ...string) (issued, bool) {
+	output, done := w.runCommand(i, append(command, "--json")...)
+	if !done {
+		return issued{}, false
+	}
+	return w.readIssued(output)
+}
+
+// readIssued reads what was issued. It is a secret from now on.
+func (w *World) readIssued(output []byte) (read issued, ok bool) {
+	if err := json.Unmarshal(output, &read); err != nil {
+		w.fail("read what was issued: %s", err)
+		return read, false
+	}
+	w.checker.addSecrets(read.Secret + read.AccessToken)
+	return read, true
 }
 
 // rotateWebhookSecret issues a new webhook secret of a merchant, and revokes the old one later. The merchant's server
 // then refuses the old one.
 func (w *World) rotateWebhookSecret(s *shop, i *instance) {
-	output, done := w.runCommand(i, "webhook-secret", "rotate", s.Name, "--json")
-	var issued struct {
-		Version int    `json:"version"`
-		Secret  string `json:"webhook_secret"`
-	}
-	if !done || !w.readOutput(output, &issued) {
+	issued, done := w.issue(i, "webhook-secret", "rotate", s.Name)
+	if !done {
 		return
 	}
 	server := w.servers[s.host]
 	server.Secrets = append(server.Secrets, issued.Secret)
-	w.checker.addSecrets(issued.Secret)
 	w.later(w.drawOverlap(), func(i *instance) {
 		if _, done := w.runCommand(i, "webhook-secret", "revoke", s.Name, strconv.Itoa(issued.Version-1)); !done {
 			return
@@ -83,16 +105,11 @@ func (w *World) rotateWebhookSecret(s *shop, i *instance) {
 // rotateToken issues a new access token of a merchant, and revokes the old one later. Half of the merchant's requests
 // then have the new one. A request with the old one must be refused.
 func (w *World) rotateToken(s *shop, i *instance) {
-	output, done := w.runCommand(i, "token", "issue", s.Name, "--json")
-	var issued struct {
-		Number      int    `json:"number"`
-		AccessToken string `json:"access_token"`
-	}
-	if !done || !w.readOutput(output, &issued) {
+	issued, done := w.issue(i, "token", "issue", s.Name)
+	if !done {
 		return
 	}
 	w.tokens[s.Name] = issued.AccessToken
-	w.checker.addSecrets(issued.AccessToken)
 	old := issued.Number - 1
 	w.later(w.drawOverlap(), func(i *instance) {
 		if _, done := w.runCommand(i, "token", "revoke", s.Name, strconv.Itoa(old)); done && old == 1 {
@@ -104,7 +121,7 @@ func (w *World) rotateToken(s *shop, i *instance) {
 // planSends lets an engineer send what waits for a later attempt, or enable all endpoints of a merchant, at any time.
 func (w *World) planSends(length time.Duration) {
 	for range 1 + w.tape.Choose("sends", 3) {
-		s := w.shops[w.tape.Choose("merchant of a send", len(w.shops))]
+		s := draw(w, "merchant of a send", w.shops...)
 		command := []string{"deliveries", "send", "--merchant", s.Name, "--since", bubbleStart.Format(time.DateOnly)}
 		if w.tape.Choose("command of a send", 2) == 1 {
 			command = []string{"endpoint", "enable", s.Name, "--all"}
@@ -121,20 +138,17 @@ const shortLife = time.Hour
 func (w *World) requestToken(s *shop) {
 	mustRefuse := w.mustRefuse(s, s.clientSecret) != ""
 	w.invoke(functionToken, outside.TokenEvent(s.profile.ID, s.clientSecret), func(r result) {
-		issued := struct {
-			Token string `json:"access_token"`
-		}{}
-		response, err := outside.ReadResponse(r.payload)
-		if r.lost || r.err != nil || err != nil || response.Status != 200 ||
-			!w.readOutput([]byte(response.Body), &issued) {
+		response, _ := w.responseOf(functionToken, r)
+		if response.Status != 200 {
 			return
 		}
+		issued, _ := w.readIssued([]byte(response.Body))
 		if reason := w.mustRefuse(s, s.clientSecret); mustRefuse && reason != "" {
 			w.checker.fail(5, "%s got a token, and was %s", s.Name, reason)
 		}
-		w.checker.addSecrets(issued.Token)
-		w.tokens[s.Name], w.shortLived[s.Name] = issued.Token, shortLivedToken{issued.Token, time.Now()}
-		w.refused[issued.Token] = time.Now().Add(shortLife)
+		token := issued.AccessToken
+		w.tokens[s.Name], w.shortLived[s.Name] = token, shortLivedToken{token, time.Now()}
+		w.refused[token] = time.Now().Add(shortLife)
 	})
 }
 
@@ -180,8 +194,7 @@ func (w *World) limitRequests(s *shop, i *instance) {
 
 // addKey adds a key to one of the rings.
 func (w *World) addKey(_ *shop, i *instance) {
-	all := []string{"callbacks", "webhooks", "tokens"}
-	w.runCommand(i, "keys", "add", all[w.tape.Choose("ring", len(all))])
+	w.runCommand(i, "keys", "add", draw(w, "ring", "callbacks", "webhooks", "tokens"))
 }
 
 // addHost registers another host of a merchant.
@@ -237,13 +250,4 @@ func (w *World) mustRefuse(s *shop, token string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s at %s", reason, since.Sub(bubbleStart))
-}
-
-// readOutput decodes the output of a command.
-func (w *World) readOutput(output []byte, into any) bool {
-	if err := json.Unmarshal(output, into); err != nil {
-		w.fail("read the output of gatewayctl: %s", err)
-		return false
-	}
-	return true
 }

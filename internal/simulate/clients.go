@@ -35,13 +35,12 @@ const maxRequests = 6
 
 // drawOrder draws an order, and schedules its first request and its duplicates.
 func (w *World) drawOrder(number int, length time.Duration) {
-	functions := []string{functionCharge, functionPay, functionSMS}
-	w.drawOrderOf(functions[w.tape.Choose("kind of order", len(functions))], number, length)
+	w.drawOrderOf(draw(w, "kind of order", functionCharge, functionPay, functionSMS), number, length)
 }
 
 // drawOrderOf draws an order of one function.
 func (w *World) drawOrderOf(kind string, number int, length time.Duration) {
-	w.drawOrderOfShop(w.shops[w.tape.Choose("shop", len(w.shops))], kind, number, length)
+	w.drawOrderOfShop(draw(w, "shop", w.shops...), kind, number, length)
 }
 
 // drawOrderOfShop draws an order of one function and merchant.
@@ -51,12 +50,11 @@ func (w *World) drawOrderOfShop(s *shop, kind string, number int, length time.Du
 		if kind == functionPay {
 			addresses = append(addresses, foreignAddresses...)
 		}
-		denied.NotifyURL = addresses[w.tape.Choose("address", len(addresses))]
+		denied.NotifyURL = draw(w, "address", addresses...)
 		s = &denied
 	}
 	o := w.newOrder(s, kind, 10*number+w.tape.Choose("content", 10))
-	starts := []time.Duration{0, length / 4, length / 2, length * 3 / 4}
-	start := bubbleStart.Add(starts[w.tape.Choose("start", len(starts))])
+	start := bubbleStart.Add(draw(w, "start", 0, length/4, length/2, length*3/4))
 	start = start.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
 	o.start = start
 	w.kernel.At(start, "order", func() { w.request(o, ownBody) })
@@ -70,7 +68,7 @@ func (w *World) drawOrderOfShop(s *shop, kind string, number int, length time.Du
 		if w.tape.Choose("another body", 4) == 3 {
 			body = anotherBody
 		}
-		at := start.Add(retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))])
+		at := start.Add(draw(w, "time of the duplicate", retryWaits...))
 		w.kernel.At(at, "duplicate", func() { w.request(o, body) })
 	}
 }
@@ -167,14 +165,7 @@ func (w *World) request(o *order, body int) {
 	mustRefuse := w.mustRefuse(o.shop, token)
 	w.invoke(o.function, event, func(r result) {
 		lost := r.lost || w.faultsOn() && w.tape.Happens("response lost", w.rates.lostResponse)
-		response := outside.Response{Status: 504}
-		if !r.lost && r.err == nil {
-			var err error
-			if response, err = outside.ReadResponse(r.payload); err != nil {
-				w.fail("%s: %s", o.function, err)
-				return
-			}
-		}
+		response, _ := w.responseOf(o.function, r)
 		if lost && !r.lost {
 			w.count("response lost")
 		}
@@ -206,7 +197,7 @@ func (w *World) request(o *order, body int) {
 			w.checker.learn(o, 0, o.factOf(response)) // a repeat gets the first response, also after later ones
 		}
 		if own && (lost || needsRetry(response)) && o.attempts < maxRequests {
-			wait := retryWaits[w.tape.Choose("wait before the retry", len(retryWaits))]
+			wait := draw(w, "wait before the retry", retryWaits...)
 			w.kernel.At(time.Now().Add(wait), "retry", func() { w.request(o, body) })
 		}
 	})

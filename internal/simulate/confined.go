@@ -27,9 +27,8 @@ func (w *World) drawConfined(length time.Duration) {
 	for _, group := range []outside.Group{outside.OperatorCalls, outside.Lookups, outside.Notifications} {
 		all := outside.FaultsOf(group)
 		for range 2 {
-			fault := all[w.tape.Choose("fault of "+string(group), len(all))]
-			if !isLie(fault) {
-				faults.Set(group, fault, []int{60, 200, 450}[w.tape.Choose("rate", 3)])
+			if fault := draw(w, "fault of "+string(group), all...); !isLie(fault) {
+				faults.Set(group, fault, draw(w, "rate", 60, 200, 450))
 			}
 		}
 	}

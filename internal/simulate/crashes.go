@@ -3,6 +3,7 @@ package simulate
 import (
 	"hash/fnv"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +30,7 @@ func (w *World) crashRate(function, call string) int {
 
 // crashOften makes crashes frequent around some calls.
 func (w *World) crashOften(matches func(function, call string) bool) {
-	rates := []int{100, 200, 400}
-	w.crashProne = crashProne{rates[w.tape.Choose("rate of crashes at these calls", len(rates))], matches}
+	w.crashProne = crashProne{draw(w, "rate of crashes at these calls", 100, 200, 400), matches}
 }
 
 // planCrashProneCalls makes crashes frequent around a sixteenth of all calls.
@@ -61,9 +61,7 @@ func (w *World) planLimitCrashes(length time.Duration) {
 	}
 	w.drawOrderOfShop(limited, functionSMS, extraOrders, length)
 	if w.tape.Choose("and its rate is limited", 4) == 3 {
-		w.kernel.At(w.drawStart(length), "rate limit", func() {
-			w.runEngineer(func(i *instance) { w.limitRequests(limited, i) })
-		})
+		w.engineerAt(w.drawStart(length), "rate limit", func(i *instance) { w.limitRequests(limited, i) })
 	}
 }
 
@@ -75,7 +73,7 @@ func (w *World) planShortLivedTokens(length time.Duration) {
 		})
 	}
 	for range 1 + w.tape.Choose("short-lived tokens", 3) {
-		s := w.shops[w.tape.Choose("shop", len(w.shops))]
+		s := draw(w, "shop", w.shops...)
 		w.kernel.At(w.drawStart(length), "token request", func() { w.requestToken(s) })
 	}
 }
@@ -97,10 +95,5 @@ func (w *World) planToolCrashes(length time.Duration) {
 
 // limitedShop is the merchant with a daily amount.
 func (w *World) limitedShop() *shop {
-	for _, s := range w.shops {
-		if s.limited {
-			return s
-		}
-	}
-	return w.shops[0]
+	return w.shops[slices.IndexFunc(w.shops, func(s *shop) bool { return s.limited })]
 }

@@ -53,15 +53,14 @@ func (w *World) runEngineer(task func(i *instance)) {
 	i.Start(func() { task(i) })
 }
 
+// engineerAt schedules a task of the engineer.
+func (w *World) engineerAt(at time.Time, name string, task func(i *instance)) {
+	w.kernel.At(at, name, func() { w.runEngineer(task) })
+}
+
 // runCommand runs gatewayctl over the models. It returns the standard output, and whether the command succeeded.
 func (w *World) runCommand(i *instance, arguments ...string) (output []byte, done bool) {
-	tool, isUsed := w.tools.Get().(*gatewayctl.Tool)
-	if !isUsed {
-		var err error
-		if tool, err = gatewayctl.NewTool(); err != nil {
-			panic(err) // its grammar is ours
-		}
-	}
+	tool := w.tools.Get().(*gatewayctl.Tool)
 	defer w.tools.Put(tool) // also after a crash: the next command sets everything again
 	var out, messages bytes.Buffer
 	code := tool.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), gatewayctl.System{

@@ -75,8 +75,8 @@ func (w *World) scheduleBatch(shard int) {
 	w.stream.busy[shard] = true
 	wait := streamLatency
 	if w.faultsOn() && w.tape.Happens("late stream", w.rates.lateStream) {
-		waits := []time.Duration{5 * time.Second, 35 * time.Second, streamLateness, 2 * time.Minute, 24 * time.Hour}
-		wait = waits[w.tape.Choose("lateness of the stream", len(waits))]
+		wait = draw(w, "lateness of the stream", 5*time.Second, 35*time.Second, streamLateness, 2*time.Minute,
+			24*time.Hour)
 		w.logf("stream: shard %d is %s late", shard, wait)
 		w.count("stream: late record")
 	}
@@ -190,15 +190,8 @@ func (w *World) callback(o *outside.Operator, callback outside.Callback) {
 		function = functionReceipt
 	}
 	w.invoke(function, payload, func(r result) {
-		status := 504
-		if !r.lost && r.err == nil {
-			response, err := outside.ReadResponse(r.payload)
-			if err != nil {
-				w.fail("%s: %s", function, err)
-				return
-			}
-			status = response.Status
-		}
+		response, _ := w.responseOf(function, r)
+		status := response.Status
 		w.checker.callback(callback, status)
 		if w.faultsOn() && w.tape.Happens("response to the operator lost", w.rates.lostResponse) {
 			w.count("response to the operator lost")

@@ -153,11 +153,7 @@ func replayPath(scope Scope, s *search, story *[]string) error {
 
 // exploreOnce runs one path. Call it in a bubble.
 func exploreOnce(scope Scope, s *search, quietFor time.Duration, story *[]string) error {
-	b, err := loadBlueprint()
-	if err != nil {
-		return err
-	}
-	w := newWorld(b, tape.FromChoices(nil))
+	w := newWorld(loadBlueprint(), tape.FromChoices(nil))
 	w.hasStory = story != nil
 	x := &explorer{
 		scope: scope, search: s, world: w, budget: scope.Faults, quietFor: quietFor, accesses: map[string]access{},
@@ -228,20 +224,7 @@ func (x *explorer) newOrder(s *shop, function string) *order {
 
 // exploredCredentials is the operators' secret with one operator only: the functions parse it in each run.
 var exploredCredentials = sync.OnceValue(func() []byte {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(operatorCredentials(operatorToken), &all); err != nil {
-		panic(err) // it is ours
-	}
-	for name := range all {
-		if name != "sandbox" {
-			delete(all, name)
-		}
-	}
-	one, err := json.Marshal(all)
-	if err != nil {
-		panic(err)
-	}
-	return one
+	return must(json.Marshal(map[string]any{"sandbox": operatorAccounts(operatorToken)["sandbox"]}))
 })
 
 // payChannels are the numbers of orders by their channel, modulo 3.

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -98,12 +99,8 @@ func (x *explorer) addRequest(name string) *actor {
 		x.requests++
 		a.drawFrom(firstRequest + x.requests)
 		x.invoke(a, o.event, func(r result) {
-			if r.lost || r.err != nil {
-				return
-			}
-			response, err := outside.ReadResponse(r.payload)
-			if err != nil {
-				w.fail("%s: %s", o.function, err)
+			response, came := w.responseOf(o.function, r)
+			if !came {
 				return
 			}
 			w.logf("%s: response %d %s", a.name, response.Status, response.MessageID)
@@ -168,15 +165,10 @@ func (x *explorer) sendCallback(a *actor) {
 		return
 	}
 	x.invoke(a, payload, func(r result) {
-		status := 504
-		if !r.lost && r.err == nil {
-			if response, err := outside.ReadResponse(r.payload); err == nil {
-				status = response.Status
-			}
-		}
-		w.logf("callback %s: response %d", callback.Status, status)
-		w.checker.callback(callback, status)
-		x.operator.Report(time.Now(), callback, status)
+		response, _ := w.responseOf(a.function, r)
+		w.logf("callback %s: response %d", callback.Status, response.Status)
+		w.checker.callback(callback, response.Status)
+		x.operator.Report(time.Now(), callback, response.Status)
 		if x.moreCallbacks > 0 && !r.lost { // else the others come in the quiet end
 			x.moreCallbacks--
 			x.offer(a)
@@ -208,11 +200,7 @@ func (x *explorer) addRelay() {
 
 // invoke runs an actor's function. done runs once, after the end.
 func (x *explorer) invoke(a *actor, payload []byte, done func(result)) {
-	timeout, limited := functionTimeouts[a.function]
-	if !limited {
-		timeout = defaultTimeout
-	}
-	deadline := time.Now().Add(timeout)
+	deadline := time.Now().Add(cmp.Or(functionTimeouts[a.function], defaultTimeout))
 	x.run(a, done, func() result {
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()

@@ -163,11 +163,7 @@ func (x *explorer) handle(ctx context.Context, i *exploredInstance, payload []by
 	i.tasks.end() // of an earlier invocation
 	defer i.tasks.end()
 	if i.handler == nil {
-		handler, err := constructors[i.function](i.parts)
-		if err != nil {
-			panic(err) // the environment is ours
-		}
-		i.handler = handler
+		i.handler = must(constructors[i.function](i.parts))
 	}
 	response, err := i.handler.Invoke(ctx, payload)
 	end := result{payload: response, err: err}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"mobilegateway/functions/sweep"
 	"mobilegateway/functions/token"
 	"mobilegateway/internal/simulate/kernel"
+	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/settings"
@@ -74,17 +76,25 @@ type result struct {
 	lost    bool
 }
 
+// responseOf is the response of an invocation to an HTTP request. Without one it is 504, and came is false.
+func (w *World) responseOf(function string, r result) (response outside.Response, came bool) {
+	if r.lost || r.err != nil {
+		return outside.Response{Status: http.StatusGatewayTimeout}, false
+	}
+	response, err := outside.ReadResponse(r.payload)
+	if err != nil {
+		w.fail("%s: %s", function, err)
+	}
+	return response, err == nil
+}
+
 // invoke runs a function with a payload, in an idle instance or a new one. done runs once, after the end.
 func (w *World) invoke(function string, payload []byte, done func(result)) {
 	i := w.pickInstance(function)
 	i.busy = true
 	i.invocations++
 	i.Thaw()
-	timeout, limited := functionTimeouts[function]
-	if !limited {
-		timeout = defaultTimeout
-	}
-	deadline := time.Now().Add(timeout)
+	deadline := time.Now().Add(cmp.Or(functionTimeouts[function], defaultTimeout))
 	finished := false
 	finish := func(r result) {
 		if finished {
@@ -166,22 +176,17 @@ func (w *World) newInstance(function string) *instance {
 	i := &instance{Instance: w.kernel.NewInstance(function), function: function}
 	i.Skew = w.drawSkew()
 	i.newer = w.hasNewerVersion && w.tape.Choose("newer version", 2) == 1
-	handler, err := constructors[function](wiring.NewDependencies(w.outsideOf(i), w.environment))
-	if err != nil {
-		panic(err) // the environment is ours
-	}
-	i.handler = handler
+	i.handler = must(constructors[function](wiring.NewDependencies(w.outsideOf(i), w.environment)))
 	w.pool[function] = append(w.pool[function], i)
 	return i
 }
 
 // drawSkew draws how much a clock is wrong.
 func (w *World) drawSkew() time.Duration {
-	skews := []time.Duration{0, time.Second, -time.Second, 20 * time.Second, -20 * time.Second}
 	if w.rates.skew == 0 {
 		return 0
 	}
-	return skews[w.tape.Choose("clock skew", len(skews))]
+	return draw(w, "clock skew", 0, time.Second, -time.Second, 20*time.Second, -20*time.Second)
 }
 
 // environment is the environment of every function.

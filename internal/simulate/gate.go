@@ -61,8 +61,7 @@ func (w *World) freeze(i *instance, call string) {
 	if i.frozen {
 		return
 	}
-	waits := []time.Duration{10 * time.Second, 45 * time.Second, 3 * time.Minute}
-	wait := waits[w.tape.Choose("length of the freeze", len(waits))]
+	wait := draw(w, "length of the freeze", 10*time.Second, 45*time.Second, 3*time.Minute)
 	w.count("freeze for " + wait.String())
 	w.logf("%s: freezes for %s before %s", i.Name, wait, call)
 	// A write that is sent after its time limit has no response: its caller does not refund, as after a crash.

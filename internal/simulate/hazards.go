@@ -3,7 +3,6 @@ package simulate
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -45,9 +44,9 @@ var hazards = []hazard{
 	{name: "an undecodable item", plan: (*World).planUndecodableItem},
 	{name: "deletion of expired items", plan: (*World).planDeletions},
 	{name: "an engineer at work", plan: (*World).planEarlyEngineer},
-	{name: "a newer version", plan: (*World).planNewerVersion},
-	{name: "denied addresses", plan: (*World).planDeniedAddresses},
-	{name: "sweeps started twice", plan: (*World).planDoubleSweeps},
+	{name: "a newer version", plan: func(w *World, _ time.Duration) { w.hasNewerVersion = true }},
+	{name: "denied addresses", plan: func(w *World, _ time.Duration) { w.hasDeniedAddresses = true }},
+	{name: "sweeps started twice", plan: func(w *World, _ time.Duration) { w.rates.doubleSweep = 200 }},
 	{name: "a short retention", plan: (*World).planShortRetention},
 	{name: "crashes at a few calls", plan: (*World).planCrashProneCalls},
 	{name: "changes by an engineer", plan: (*World).planChanges, rarity: 60},
@@ -88,7 +87,7 @@ func (w *World) drawStart(length time.Duration) time.Time {
 // drawWindow draws when something is broken. The world is calm only after the end.
 func (w *World) drawWindow(length time.Duration, lengths ...time.Duration) window {
 	from := w.drawStart(length)
-	to := from.Add(lengths[w.tape.Choose("length of a hazard", len(lengths))])
+	to := from.Add(draw(w, "length of a hazard", lengths...))
 	w.brokenUntil(to)
 	return window{from, to}
 }
@@ -105,7 +104,7 @@ var rings = []string{callbackSecret, webhookSecret, tokenSecret}
 
 func (w *World) planRotations(length time.Duration) {
 	for range 1 + w.tape.Choose("rotations", 3) {
-		ring := rings[w.tape.Choose("ring", len(rings))]
+		ring := draw(w, "ring", rings...)
 		w.kernel.At(w.drawStart(length), "rotation", func() {
 			if w.secrets.Unreadable(time.Now(), ring) {
 				return // a person cannot read it either
@@ -140,7 +139,7 @@ func (w *World) addRingKey(ring string) error {
 
 // planTokenRotation changes the access token of every operator. The old one stays valid for an hour, or for a second.
 func (w *World) planTokenRotation(length time.Duration) {
-	overlap := []time.Duration{time.Hour, time.Second}[w.tape.Choose("overlap of access tokens", 2)]
+	overlap := draw(w, "overlap of access tokens", time.Hour, time.Second)
 	const next = "operator-access-token-2"
 	w.kernel.At(w.drawStart(length), "token rotation", func() {
 		w.logf("operators: a new access token")
@@ -163,7 +162,7 @@ func (w *World) setAccessTokens(tokens ...string) {
 func (w *World) planUnreadableSecret(length time.Duration) {
 	all := append(slices.Clone(rings), publicSecret, operatorSecret)
 	broken := w.drawWindow(length, 10*time.Minute, 3*time.Hour, 26*time.Hour)
-	w.secrets.SetUnreadable(all[w.tape.Choose("secret", len(all))], broken.from, broken.to)
+	w.secrets.SetUnreadable(draw(w, "secret", all...), broken.from, broken.to)
 }
 
 // planFailingTable makes the profile of one merchant unreadable, or lets all writes of the ledger fail.
@@ -177,19 +176,15 @@ func (w *World) planFailingTable(length time.Duration) {
 }
 
 func (w *World) planSuspension(length time.Duration) {
-	s := w.shops[w.tape.Choose("shop", len(w.shops))]
+	s := draw(w, "shop", w.shops...)
 	suspended := w.drawWindow(length, 5*time.Minute, 10*time.Hour)
-	w.kernel.At(suspended.from, "suspension", func() {
-		w.runEngineer(func(i *instance) { w.suspend(s, i) })
-	})
-	w.kernel.At(suspended.to, "resumption", func() {
-		w.runEngineer(func(i *instance) { w.resume(s, i) })
-	})
+	w.engineerAt(suspended.from, "suspension", func(i *instance) { w.suspend(s, i) })
+	w.engineerAt(suspended.to, "resumption", func(i *instance) { w.resume(s, i) })
 }
 
 // planHangingOperator lets the calls of one kind at an operator hang for days.
 func (w *World) planHangingOperator(length time.Duration) {
-	w.planOutage(w.shops[0].Operators[w.tape.Choose("operator", len(w.shops[0].Operators))], length)
+	w.planOutage(draw(w, "operator", w.shops[0].Operators...), length)
 }
 
 // outageKinds and outageFaults are the kinds of calls that an outage concerns, "" for all, and what happens to them.
@@ -206,8 +201,8 @@ func (w *World) planOutage(operatorName string, length time.Duration) {
 	broken := w.drawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
 	o := w.operators[operatorHost(operatorName)]
 	o.Outages = append(o.Outages, outside.Outage{
-		Kind: outageKinds[w.tape.Choose("kind of outage", len(outageKinds))], From: broken.from, To: broken.to,
-		Fault: outageFaults[w.tape.Choose("fault of outage", len(outageFaults))],
+		Kind: draw(w, "kind of outage", outageKinds...), From: broken.from, To: broken.to,
+		Fault: draw(w, "fault of outage", outageFaults...),
 	})
 }
 
@@ -225,7 +220,7 @@ var poisonRecords = []string{
 
 func (w *World) planPoisonRecords(length time.Duration) {
 	for range 1 + w.tape.Choose("poison records", 3) {
-		record := []byte(poisonRecords[w.tape.Choose("poison record", len(poisonRecords))])
+		record := []byte(draw(w, "poison record", poisonRecords...))
 		w.kernel.At(w.drawStart(length), "poison record", func() {
 			w.invoke(functionRelay, record, func(r result) {
 				if r.err != nil {
@@ -258,7 +253,7 @@ func (w *World) planUndecodableItem(length time.Duration) {
 
 // planDeletions deletes expired items some days late, or soon after their expiry.
 func (w *World) planDeletions(time.Duration) {
-	interval := []time.Duration{6 * time.Hour, 47 * time.Hour}[w.tape.Choose("interval of deletions", 2)]
+	interval := draw(w, "interval of deletions", 6*time.Hour, 47*time.Hour)
 	for at := bubbleStart.Add(interval); at.Before(w.end); at = at.Add(interval) {
 		w.kernel.At(at, "deletions", func() {
 			for _, table := range []string{ledgerTable, limitTable} {
@@ -277,15 +272,9 @@ func (w *World) planEarlyEngineer(length time.Duration) {
 	}
 }
 
-func (w *World) planNewerVersion(time.Duration) { w.hasNewerVersion = true }
-
-func (w *World) planDeniedAddresses(time.Duration) { w.hasDeniedAddresses = true }
-
-func (w *World) planDoubleSweeps(time.Duration) { w.rates.doubleSweep = 200 }
-
 // planShortRetention lets SMS expire within the history, and operators remember keys for longer.
 func (w *World) planShortRetention(time.Duration) {
-	w.smsRetention = []time.Duration{time.Hour, 30 * time.Hour}[w.tape.Choose("retention of SMS", 2)]
+	w.smsRetention = draw(w, "retention of SMS", time.Hour, 30*time.Hour)
 	for _, name := range w.shops[0].Operators {
 		w.operators[operatorHost(name)].KeyWindow = 60 * 24 * time.Hour
 	}
@@ -318,8 +307,11 @@ func (w *World) planOtherLookups(time.Duration) {
 // accessToken is the access token at an operator: no two operators have the same.
 func accessToken(token, operatorName string) string { return token + "-at-" + operatorName }
 
-// operatorCredentials is the operators' secret: one account for each operator, with a host of its own.
-func operatorCredentials(token string) []byte {
+// operatorCredentials is the operators' secret.
+func operatorCredentials(token string) []byte { return must(json.Marshal(operatorAccounts(token))) }
+
+// operatorAccounts has one account for each operator, with a host of its own.
+func operatorAccounts(token string) map[string]any {
 	all := map[string]any{}
 	for _, name := range operatorNames() {
 		all[name] = map[string]any{"current": "a1", "accounts": map[string]any{"a1": map[string]any{
@@ -328,9 +320,5 @@ func operatorCredentials(token string) []byte {
 			"user_sms": map[string]any{"gw_token": "platform-gw-token", "sender": senders(), "sender_name": "Gateway"},
 		}}}
 	}
-	encoded, err := json.Marshal(all)
-	if err != nil {
-		panic(fmt.Sprintf("encode the operators' credentials: %s", err)) // texts always marshal
-	}
-	return encoded
+	return all
 }

@@ -20,11 +20,11 @@ type merchantState struct {
 // engineer suspends it, or limits its rate.
 func (w *World) planBusyMerchant(length time.Duration) {
 	const interval, rounds, atOnce = 20 * time.Second, 21, 3
-	s := w.shops[w.tape.Choose("shop", len(w.shops))]
+	s := draw(w, "shop", w.shops...)
 	o := w.newOrder(s, functionCharge, 10*extraOrders)
 	o.start = w.drawStart(length).Add(time.Minute)
-	change := []func(*shop, *instance){w.suspendShortly, w.limitRequests}[w.tape.Choose("change of a busy merchant", 2)]
-	w.kernel.At(o.start.Add(interval/2), "change", func() { w.runEngineer(func(i *instance) { change(s, i) }) })
+	change := draw(w, "change of a busy merchant", w.suspendShortly, w.limitRequests)
+	w.engineerAt(o.start.Add(interval/2), "change", func(i *instance) { change(s, i) })
 	for number := range rounds * atOnce {
 		at := o.start.Add(time.Duration(number/atOnce) * interval)
 		w.kernel.At(at, "status read", func() { w.readStatus(o, readerOwner) })
@@ -54,26 +54,24 @@ func (c *checker) limitedRate(s *shop) {
 // planNewAddress lets an engineer change the provisioned address of a merchant whose server is well, and replay a
 // payment before and after that.
 func (w *World) planNewAddress(length time.Duration) {
-	s := w.shops[w.tape.Choose("shop", len(w.shops))]
+	s := draw(w, "shop", w.shops...)
 	w.servers[s.host].Faults = &outside.Faults{}
 	provisioned := *s
 	provisioned.NotifyURL = ""
 	o := w.newOrder(&provisioned, functionPay, 10*extraOrders)
 	o.start = w.drawStart(length)
 	w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
-	moved := o.start.Add([]time.Duration{10 * time.Minute, 26 * time.Hour}[w.tape.Choose("time of a new address", 2)])
+	moved := o.start.Add(draw(w, "time of a new address", 10*time.Minute, 26*time.Hour))
 	w.brokenUntil(moved.Add(time.Hour))
 	replay := []string{"deliveries", "replay", o.wanted.Key}
-	w.kernel.At(moved, "new address", func() {
-		w.runEngineer(func(i *instance) {
-			w.runCommand(i, replay...)
-			_ = i.Sleep(context.Background(), 20*time.Second)
-			change := []string{"merchant", "change", s.Name, "--notif-url", s.profile.NotifURL + newAddress}
-			if _, done := w.runCommand(i, change...); done {
-				w.changed[s.Name].movedAt = time.Now()
-			}
-			w.runCommand(i, replay...)
-		})
+	w.engineerAt(moved, "new address", func(i *instance) {
+		w.runCommand(i, replay...)
+		_ = i.Sleep(context.Background(), 20*time.Second)
+		change := []string{"merchant", "change", s.Name, "--notif-url", s.profile.NotifURL + newAddress}
+		if _, done := w.runCommand(i, change...); done {
+			w.changed[s.Name].movedAt = time.Now()
+		}
+		w.runCommand(i, replay...)
 	})
 	w.kernel.At(moved.Add(10*time.Minute), "replay", func() { w.engineer([][]string{replay}) })
 }

@@ -186,8 +186,7 @@ var tableCalls = map[string]string{
 
 // applyLate applies a write some time after its client gave up, or never.
 func (w *World) applyLate(i *instance, call tables.Call, apply func()) {
-	waits := []time.Duration{100 * time.Millisecond, time.Second, 3 * time.Second, time.Minute}
-	wait := waits[w.tape.Choose("late write", len(waits))]
+	wait := draw(w, "late write", 100*time.Millisecond, time.Second, 3*time.Second, time.Minute)
 	w.kernel.At(time.Now().Add(wait), "late write", func() {
 		w.logf("late write applied: %s", call)
 		w.writer = i

@@ -34,10 +34,7 @@ var orderCounts = []int{1, 1, 1, 2, 2, 3}
 // drawHistory draws the rates, the orders and the windows of a history. About half of the kinds of faults are off in
 // each history, so that each history is hostile in its own way.
 func (w *World) drawHistory() {
-	lengths := []time.Duration{10 * time.Minute, 2 * time.Hour, 30 * time.Hour, 4 * 24 * time.Hour}
-	length := lengths[w.tape.Choose("length of the faults", len(lengths))]
-	w.faultsEnd = bubbleStart.Add(length)
-	w.end = w.faultsEnd.Add(quietTime)
+	length := w.drawLength()
 	w.hasOtherAmounts, w.hasSharedKeys, w.hasLargeAmounts = true, true, true
 	if w.tape.Choose("only one merchant and one operator have faults", 10) == 9 {
 		w.drawConfined(length)
@@ -48,7 +45,7 @@ func (w *World) drawHistory() {
 	for _, s := range w.shops {
 		w.planHealth(s, length)
 	}
-	for number := range orderCounts[w.tape.Choose("orders", len(orderCounts))] {
+	for number := range draw(w, "orders", orderCounts...) {
 		w.drawOrder(number, length)
 	}
 	w.drawReads()
@@ -56,13 +53,12 @@ func (w *World) drawHistory() {
 
 // drawRates draws which faults a history has, and how often.
 func (w *World) drawRates() {
-	intensity := []int{0, 0, 20, 100, 300}
-	draw := func(label string) int { return intensity[w.tape.Choose(label, len(intensity))] }
+	rate := func(label string) int { return draw(w, label, 0, 0, 20, 100, 300) }
 	w.rates = rates{
-		table: draw("rate of table faults") / 4, lag: draw("rate of lag"), crash: draw("rate of crashes") / 8,
-		freeze: draw("rate of freezes") / 10, coldStart: draw("rate of cold starts"), skew: draw("clock skew"),
-		lostResponse: draw("rate of lost responses"), lateStream: draw("rate of late records"),
-		doubleStream: draw("rate of repeated records"), noSweep: draw("rate of missing sweeps"),
+		table: rate("rate of table faults") / 4, lag: rate("rate of lag"), crash: rate("rate of crashes") / 8,
+		freeze: rate("rate of freezes") / 10, coldStart: rate("rate of cold starts"), skew: rate("clock skew"),
+		lostResponse: rate("rate of lost responses"), lateStream: rate("rate of late records"),
+		doubleStream: rate("rate of repeated records"), noSweep: rate("rate of missing sweeps"),
 	}
 	liar := w.tape.Choose("the operator lies", 20) == 19
 	for _, group := range faultGroups {
@@ -73,9 +69,21 @@ func (w *World) drawRates() {
 			if isLie(fault) && !liar || w.tape.Choose("has "+string(fault), 3) != 2 {
 				continue
 			}
-			w.faults.Set(group, fault, []int{15, 60, 150}[w.tape.Choose("rate", 3)])
+			w.faults.Set(group, fault, draw(w, "rate", 15, 60, 150))
 		}
 	}
+}
+
+// draw draws one of some values. The first is the harmless one.
+func draw[T any](w *World, label string, values ...T) T {
+	return values[w.tape.Choose(label, len(values))]
+}
+
+// drawLength draws the length of the faults, and begins with it.
+func (w *World) drawLength() time.Duration {
+	length := draw(w, "length of the faults", 10*time.Minute, 2*time.Hour, 30*time.Hour, 4*24*time.Hour)
+	w.begin(length)
+	return length
 }
 
 // begin sets the length of a plan's faults.

@@ -159,16 +159,16 @@ func (p *platform) callBack(c platformCallback) {
 	}
 	isOld := c.signature != "" && time.Since(time.Unix(signed, 0)) > signedAge
 	w.invoke(c.function(), payload, func(r result) {
-		if r.lost || r.err != nil {
+		response, came := w.responseOf(c.function(), r)
+		if !came {
 			return
 		}
-		response, err := outside.ReadResponse(r.payload)
 		w.logf("platform: the callback (forged: %v, foreign: %v) got %d", c.isForged, c.isForeign, response.Status)
 		switch {
 		case c.isForged && response.Status/100 == 2:
 			w.checker.fail(5, "a forged callback of a platform got %d", response.Status)
-		case err != nil || response.Status == http.StatusNotFound && !c.isForged && !isOld:
-			w.checker.fail(8, "a correct callback of a platform got %d (%v)", response.Status, err)
+		case response.Status == http.StatusNotFound && !c.isForged && !isOld:
+			w.checker.fail(8, "a correct callback of a platform got %d", response.Status)
 		case isOwnReceipt && response.Status == http.StatusOK:
 			p.messages.receipt(c.body, true)
 		case response.Status == http.StatusOK:

@@ -32,11 +32,9 @@ var platformOrders = []struct {
 
 // planPlatforms draws a history of payments by the platforms, mixed with orders by the gateway's own protocol.
 func planPlatforms(w *World) {
-	lengths := []time.Duration{10 * time.Minute, 2 * time.Hour, 30 * time.Hour, 4 * 24 * time.Hour}
-	length := lengths[w.tape.Choose("length of the faults", len(lengths))]
-	w.begin(length)
+	length := w.drawLength()
 	w.drawRates()
-	rate := []int{0, 60, 200, 400}[w.tape.Choose("rate of platform faults", 4)]
+	rate := draw(w, "rate of platform faults", 0, 60, 200, 400)
 	if w.isSmooth = w.tape.ChooseApart("a history without faults", 6) == 5; w.isSmooth {
 		w.rates, w.faults.Rates, rate = rates{}, nil, 0
 	}
@@ -51,19 +49,16 @@ func planPlatforms(w *World) {
 	}
 	first := w.tape.Choose("first number", len(terminalNumbers))
 	for place := range 1 + w.tape.Choose("orders", 3) {
-		at := w.tape.Choose("platform", len(platformOrders)+2)
-		if at == len(platformOrders) {
-			w.drawOrderOf([]string{functionCharge, functionPay}[w.tape.Choose("kind of order", 2)], 50+place, length)
-			continue
-		}
-		if at > len(platformOrders) {
+		switch at := w.tape.Choose("platform", len(platformOrders)+2); {
+		case at < len(platformOrders):
+			row, s := platformOrders[at], *draw(w, "shop", w.shops...)
+			s.Operators, s.Countries = []string{row.operator}, strings.Fields(row.countries)
+			w.startPlatformOrder(w.newOrder(&s, functionPay, row.numbers[(first+place)%len(row.numbers)]))
+		case at == len(platformOrders):
+			w.drawOrderOf(draw(w, "kind of order", functionCharge, functionPay), 50+place, length)
+		default:
 			w.startMessages(first + place)
-			continue
 		}
-		row := platformOrders[at]
-		s := *w.shops[w.tape.Choose("shop", len(w.shops))]
-		s.Operators, s.Countries = []string{row.operator}, strings.Fields(row.countries)
-		w.startPlatformOrder(w.newOrder(&s, functionPay, row.numbers[(first+place)%len(row.numbers)]))
 	}
 }
 
@@ -72,8 +67,8 @@ const smsBurst = 7
 
 // startMessages schedules an SMS, or a burst of them in one second. Each has its own recipient.
 func (w *World) startMessages(at int) {
-	s := w.shops[w.tape.Choose("shop", len(w.shops))]
-	for n := range []int{1, smsBurst}[w.tape.Choose("burst of SMS", 2)] {
+	s := draw(w, "shop", w.shops...)
+	for n := range draw(w, "burst of SMS", 1, smsBurst) {
 		o := w.newOrder(s, functionSMS, 100*n+smsNumbers[at%len(smsNumbers)]+10_000*(at+1))
 		o.wanted.Payer = fmt.Sprintf("+22507%08d", o.number)
 		o.wanted.Country, _ = market.ByAlpha2("CI")
@@ -96,8 +91,8 @@ func (w *World) startPlatformOrder(o *order) {
 	}
 	w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
 	for range w.tape.Choose("duplicates", 3) {
-		body := []int{ownBody, anotherBody}[w.tape.Choose("another body", 2)]
-		wait := retryWaits[w.tape.Choose("time of the duplicate", len(retryWaits))]
+		body := draw(w, "another body", ownBody, anotherBody)
+		wait := draw(w, "time of the duplicate", retryWaits...)
 		w.kernel.At(o.start.Add(wait), "duplicate", func() { w.request(o, body) })
 	}
 }

@@ -116,10 +116,7 @@ func (w *World) addPlatforms(rate int) {
 // credentials are the operators' credentials with the accounts and routes of the platforms. After a change of routes,
 // pawaPay serves what MTN MoMo served before.
 func (p *platform) credentials(rerouted bool) []byte {
-	var all map[string]any
-	if err := json.Unmarshal(operatorCredentials(operatorToken), &all); err != nil {
-		panic(err) // they are ours
-	}
+	all := operatorAccounts(operatorToken)
 	for name, accounts := range p.config.Accounts() {
 		current := slices.Sorted(maps.Keys(accounts))[0]
 		if name == "pawapay" || name == smsPlatform {
@@ -140,11 +137,7 @@ func (p *platform) credentials(rerouted bool) []byte {
 		routes["sandbox"] = routes["mtn"][:1] // a route that serves nothing
 	}
 	all["routes"] = routes
-	encoded, err := json.Marshal(all)
-	if err != nil {
-		panic(err)
-	}
-	return encoded
+	return must(json.Marshal(all))
 }
 
 // after runs a timer of a stub as an event of the kernel.
@@ -350,11 +343,10 @@ func (p *platform) visit(o *order, body string) {
 		return
 	}
 	w := p.world
-	waits := []time.Duration{10 * time.Second, 5 * time.Minute, time.Hour}
-	wait := waits[w.tape.Choose("time at the page", len(waits))]
-	action := []string{"confirm", "cancel", "close"}[w.tape.Choose("act at the page", 3)]
-	numbers := []string{"2250700000001", "2250700001001", "2250700001003", "2250700001007"}
-	payer := cmp.Or(o.wanted.Payer, numbers[w.tape.Choose("payer at the page", len(numbers))])
+	wait := draw(w, "time at the page", 10*time.Second, 5*time.Minute, time.Hour)
+	action := draw(w, "act at the page", "confirm", "cancel", "close")
+	payer := cmp.Or(o.wanted.Payer,
+		draw(w, "payer at the page", "2250700000001", "2250700001001", "2250700001003", "2250700001007"))
 	form := url.Values{"action": {action}, "msisdn": {payer}, "code": {"123456"}}.Encode()
 	w.kernel.At(time.Now().Add(wait), "page", func() {
 		visited := httptest.NewRequestWithContext(context.Background(), http.MethodPost, address,

@@ -51,12 +51,8 @@ func (w *World) readStatus(o *order, reader int) {
 	began, mustRefuse := w.kernel.Steps(), w.mustRefuse(o.shop, token)
 	w.count("status read: " + []string{"own", "by another merchant", "without a token"}[reader])
 	w.invoke(functionStatus, o.wanted.StatusEvent(token, o.key().ID), func(r result) {
-		if r.lost || r.err != nil {
-			return
-		}
-		response, err := outside.ReadResponse(r.payload)
-		if err != nil {
-			w.fail("%s: %s", functionStatus, err)
+		response, came := w.responseOf(functionStatus, r)
+		if !came {
 			return
 		}
 		w.logf("status of %s %s %d for reader %d: %d %s", o.shop.Name, o.function, o.number, reader, response.Status,
@@ -82,12 +78,8 @@ func (w *World) readStatus(o *order, reader int) {
 func (w *World) requestForeign(o *order) {
 	w.count("request by another merchant")
 	w.invoke(o.function, o.wanted.Event(w.foreignToken(o.shop)), func(r result) {
-		if r.lost || r.err != nil {
-			return
-		}
-		response, err := outside.ReadResponse(r.payload)
-		if err != nil {
-			w.fail("%s: %s", o.function, err)
+		response, came := w.responseOf(o.function, r)
+		if !came {
 			return
 		}
 		w.logf("%s %s %d by another merchant: %d", o.shop.Name, o.function, o.number, response.Status)
@@ -107,14 +99,7 @@ func (w *World) currentToken(s *shop) string {
 }
 
 // foreignToken is the token of another merchant.
-func (w *World) foreignToken(s *shop) string {
-	for _, other := range w.shops {
-		if other.Name != s.Name {
-			return w.currentToken(other)
-		}
-	}
-	return ""
-}
+func (w *World) foreignToken(s *shop) string { return w.currentToken(w.otherShop(s)) }
 
 // key is the key of the order's entry.
 func (o *order) key() ledger.Key {

@@ -37,7 +37,7 @@ const (
 )
 
 // loadBlueprint makes the blueprint of all worlds.
-var loadBlueprint = sync.OnceValues(newBlueprint)
+var loadBlueprint = sync.OnceValue(newBlueprint)
 
 // World is one history.
 type World struct {
@@ -141,11 +141,7 @@ type Result struct {
 
 // Run runs one history. Call it in a bubble of testing/synctest.
 func Run(choices *tape.Tape, options Options) Result {
-	b, err := loadBlueprint()
-	if err != nil {
-		return Result{Violation: err}
-	}
-	w := newWorld(b, choices)
+	w := newWorld(loadBlueprint(), choices)
 	w.hasStory, w.without = options.Story, options.Without
 	switch {
 	case options.Plan != nil:
