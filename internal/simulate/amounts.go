@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -132,11 +133,7 @@ func (a *amounts) checkEnd(e *ledger.Entry) {
 
 // countsAmounts reports whether a function counts or refunds amounts, so that its crash may leave one counted.
 func countsAmounts(function string) bool {
-	switch function {
-	case functionSMS, functionReceipt, functionStatus, functionRelay:
-		return false
-	}
-	return true
+	return !slices.Contains([]string{functionSMS, functionReceipt, functionStatus, functionRelay}, function)
 }
 
 // transition remembers what may stay counted for an entry that ends as not applied when its day is nearly over.
@@ -148,15 +145,10 @@ func (a *amounts) transition(key string, before, after *ledger.Entry) {
 		a.kept[key] = a.counted[key]
 	}
 	isSuccess := after.Kind == ledger.Payment && after.Status == ledger.Successful && before.Status != after.Status
+	isDayDeleted := time.Now().After(day.Add(3*24*time.Hour - maxSkew)) // two days after its end
 	counted := a.counted[key]
-	if isSuccess && after.CountsDailyAmount && counted < after.AmountMinor && !isDayDeleted(after) {
+	if isSuccess && after.CountsDailyAmount && counted < after.AmountMinor && !isDayDeleted {
 		a.checker.fail(6, "%s of %s became successful with %d, and %d is counted", key, after.SentAt, after.AmountMinor,
 			counted)
 	}
-}
-
-// isDayDeleted reports whether the items of an entry's day may be deleted: two days after its end.
-func isDayDeleted(e *ledger.Entry) bool {
-	day := e.SentAt.UTC().Truncate(24 * time.Hour)
-	return time.Now().After(day.Add(3*24*time.Hour - maxSkew))
 }

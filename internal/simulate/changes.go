@@ -109,7 +109,7 @@ func (w *World) rotateToken(s *shop, i *instance) {
 	if !done {
 		return
 	}
-	w.tokens[s.Name] = issued.AccessToken
+	w.changed[s.Name].token = issued.AccessToken
 	old := issued.Number - 1
 	w.later(w.drawOverlap(), func(i *instance) {
 		if _, done := w.runCommand(i, "token", "revoke", s.Name, strconv.Itoa(old)); done && old == 1 {
@@ -147,7 +147,7 @@ func (w *World) requestToken(s *shop) {
 			w.checker.fail(5, "%s got a token, and was %s", s.Name, reason)
 		}
 		token := issued.AccessToken
-		w.tokens[s.Name], w.shortLived[s.Name] = token, shortLivedToken{token, time.Now()}
+		w.changed[s.Name].token, w.changed[s.Name].shortLived = token, shortLivedToken{token, time.Now()}
 		w.refused[token] = time.Now().Add(shortLife)
 	})
 }
@@ -174,7 +174,7 @@ type shortLivedToken struct {
 
 // refuseShortLived records that the last short-lived token of a merchant is revoked, by a command that began at a time.
 func (w *World) refuseShortLived(s *shop, began time.Time) {
-	token := w.shortLived[s.Name]
+	token := w.changed[s.Name].shortLived
 	if token.issuedAt.Before(began) && w.refused[token.text].After(time.Now()) {
 		w.refused[token.text] = time.Now()
 	}
@@ -204,9 +204,8 @@ func (w *World) addHost(s *shop, i *instance) {
 
 // replayDelivery sends the notifications of one transaction again, also those that were delivered.
 func (w *World) replayDelivery(s *shop, i *instance) {
-	for _, key := range w.checker.keys {
-		e := w.checker.entries[key]
-		if e != nil && e.MerchantID == s.profile.ID && len(e.Delivered) > 0 {
+	for e := range w.checker.all() {
+		if e.MerchantID == s.profile.ID && len(e.Delivered) > 0 {
 			w.runCommand(i, "deliveries", "replay", e.ID)
 			return
 		}
@@ -223,15 +222,15 @@ func (w *World) suspendShortly(s *shop, i *instance) {
 func (w *World) suspend(s *shop, i *instance) {
 	began := time.Now()
 	if _, done := w.runCommand(i, "merchant", "suspend", s.Name); done {
-		w.suspended[s.Name] = time.Now()
+		w.changed[s.Name].suspendedAt = time.Now()
 		w.refuseShortLived(s, began)
 	}
 }
 
 // resume ends a suspension.
 func (w *World) resume(s *shop, i *instance) {
-	delete(w.suspended, s.Name)
-	defer delete(w.suspended, s.Name)
+	w.changed[s.Name].suspendedAt = time.Time{}
+	defer func() { w.changed[s.Name].suspendedAt = time.Time{} }()
 	w.runCommand(i, "merchant", "resume", s.Name)
 }
 
@@ -240,11 +239,11 @@ func (w *World) resume(s *shop, i *instance) {
 // resumed meanwhile.
 func (w *World) mustRefuse(s *shop, token string) string {
 	reason, since := "revoked", w.refused[token]
-	if issued := w.shortLived[s.Name]; issued.text == token && since.Equal(issued.issuedAt.Add(shortLife)) {
+	if issued := w.changed[s.Name].shortLived; issued.text == token && since.Equal(issued.issuedAt.Add(shortLife)) {
 		reason = "expired"
 	}
 	if since.IsZero() || time.Since(since) <= profileAge {
-		reason, since = "suspended", w.suspended[s.Name]
+		reason, since = "suspended", w.changed[s.Name].suspendedAt
 	}
 	if since.IsZero() || time.Since(since) <= profileAge {
 		return ""

@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -53,6 +54,17 @@ func newChecker(w *World) *checker {
 	return c
 }
 
+// all iterates over the entries as they are now, in the order of their insertion.
+func (c *checker) all() iter.Seq[*ledger.Entry] {
+	return func(yield func(*ledger.Entry) bool) {
+		for _, key := range c.keys {
+			if e := c.entries[key]; e != nil && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 // fail reports a violation of a numbered invariant of docs/reliability.md.
 func (c *checker) fail(invariant int, format string, values ...any) {
 	c.world.fail("invariant %d: %s", invariant, fmt.Sprintf(format, values...))
@@ -71,11 +83,10 @@ func (c *checker) change(change *tables.Change) {
 	switch {
 	case !isEntry || change.Key == undecodableKey:
 		return
+	case item == nil && change.Expired:
+		delete(c.entries, change.Key)
+		return
 	case item == nil:
-		if change.Expired {
-			delete(c.entries, change.Key)
-			return
-		}
 		c.fail(2, "%s was deleted", change.Key)
 		return
 	}
@@ -268,16 +279,8 @@ func (c *checker) deadLetters(key string, before, after *ledger.Entry) {
 		wasDead := slices.ContainsFunc(before.Outbox, func(b ledger.Notification) bool {
 			return b.ID == n.ID && b.DeadReason != ""
 		})
-		since := n.At
-		for _, replay := range after.Replays {
-			if replay.At.After(since) {
-				since = replay.At
-			}
-		}
-		if n.DeadReason == "" || wasDead || n.DeadReason == ledger.ReasonNoOutcome {
-			continue
-		}
-		if age := time.Since(since); age < deadLetterAge {
+		isNew := n.DeadReason != "" && !wasDead && n.DeadReason != ledger.ReasonNoOutcome
+		if age := time.Since(latest(n.At, lastReplay(after))); isNew && age < deadLetterAge {
 			c.fail(8, "%s: the notification of %s is dead after %s", key, n.Status, age)
 		}
 	}

@@ -140,7 +140,7 @@ func (o *order) other(hasOtherAmounts bool) outside.Request {
 
 // newEvent makes the event of a request. Every second request has the merchant's new token, if there is one.
 func (w *World) newEvent(o *order, body int) (event []byte, token string) {
-	token = w.tokens[o.shop.Name]
+	token = w.changed[o.shop.Name].token
 	switch {
 	case token != "" && o.attempts%2 == 0 && body == ownBody:
 		return o.wanted.Event(token), token

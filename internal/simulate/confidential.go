@@ -41,7 +41,7 @@ func (c *checker) checkBody(s *shop, body []byte) {
 // checkOperatorBody checks a body that an operator gets: it has no credential of a merchant (invariant 5).
 func (c *checker) checkOperatorBody(o *outside.Operator, body []byte) {
 	for _, s := range c.world.shops {
-		for _, secret := range []string{s.token, s.secret, c.world.tokens[s.Name]} {
+		for _, secret := range []string{s.token, s.secret, c.world.changed[s.Name].token} {
 			if secret != "" && bytes.Contains(body, []byte(secret)) {
 				c.fail(5, "the operator %s gets a credential of %s", o.Name, s.Name)
 			}

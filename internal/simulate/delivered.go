@@ -23,10 +23,7 @@ func (c *checker) checkReceipt(s *shop, receipt outside.Receipt) {
 	name := s.Name + " " + receipt.Order
 	last := c.furthest[name]
 	rank := progress[receipt.Status]
-	switch {
-	case rank >= last.rank:
-	case c.wasReplayed(s, receipt.Order, last.at):
-	default:
+	if rank < last.rank && !c.wasReplayed(s, receipt.Order, last.at) {
 		c.fail(4, "%s: %s came after a later status", receipt.Order, receipt.Status)
 	}
 	c.furthest[name] = reached{rank, receipt.At}
@@ -58,13 +55,10 @@ type reached struct {
 // used again since then, because its entry had expired.
 func (c *checker) wasReplayed(s *shop, order string, since time.Time) bool {
 	since = since.Add(-maxSkew)
-	for _, key := range c.keys {
-		e := c.entries[key]
-		if e == nil || e.MerchantID != s.profile.ID || e.CallbackData != order && e.ID != order {
-			continue
-		}
+	for e := range c.all() {
+		isIt := e.MerchantID == s.profile.ID && (e.CallbackData == order || e.ID == order)
 		isReused := c.world.smsRetention != 0 && e.Kind == ledger.SMS && e.CreatedAt.After(since)
-		if isReused || lastReplay(e).After(since) {
+		if isIt && (isReused || lastReplay(e).After(since)) {
 			return true
 		}
 	}
@@ -80,24 +74,23 @@ func (c *checker) checkUnaffected() {
 	if !c.world.streamOff.to.IsZero() {
 		bound += ledger.FastLease // for so long the sweep leaves a notification to the relay
 	}
-	for _, key := range c.keys {
-		e := c.entries[key]
-		if e == nil || c.world.affected(e) {
+	for e := range c.all() {
+		if c.world.affected(e) {
 			continue
 		}
 		if _, at, found := c.world.operators[operatorHost(e.Operator)].FinalStatus(e.UpstreamKey); found &&
 			e.Kind == ledger.Payment && e.FinalAt.Sub(at) > unaffectedBound {
-			c.fail(9, "%s of an unaffected merchant became final %s late", key, e.FinalAt.Sub(at))
+			c.fail(9, "%s of an unaffected merchant became final %s late", e.Key, e.FinalAt.Sub(at))
 		}
 		for _, n := range e.Delivered {
 			if late := n.DeliveredAt.Sub(n.At); late > bound {
-				c.fail(9, "%s: the notification of %s of an unaffected merchant is %s late", key, n.Status, late)
+				c.fail(9, "%s: the notification of %s of an unaffected merchant is %s late", e.Key, n.Status, late)
 			}
 		}
 		for _, n := range e.Outbox {
 			if late := time.Since(n.At); late > bound {
-				c.fail(9, "%s: the notification of %s of an unaffected merchant is %s late, and is not delivered", key,
-					n.Status, late)
+				c.fail(9, "%s: the notification of %s of an unaffected merchant is %s late, and is not delivered",
+					e.Key, n.Status, late)
 			}
 		}
 	}

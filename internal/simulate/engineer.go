@@ -169,11 +169,12 @@ func (w *World) verifyAudit(i *instance) {
 // findCommands returns the documented commands for all that is listed, disabled, parked or dead.
 func (w *World) findCommands() [][]string {
 	var commands [][]string
-	for _, key := range w.checker.keys {
-		if e := w.checker.entries[key]; e != nil && w.checker.isListed(e) {
-			if as := w.truth(e); as != "" {
-				commands = append(commands, []string{"unknown", "resolve", string(e.Kind), e.ID, "--as", as})
-			}
+	for e := range w.checker.all() {
+		if !w.checker.isListed(e) {
+			continue
+		}
+		if as := w.truth(e); as != "" {
+			commands = append(commands, []string{"unknown", "resolve", string(e.Kind), e.ID, "--as", as})
 		}
 	}
 	for _, s := range w.shops {
@@ -205,13 +206,10 @@ func (c *checker) isListed(e *ledger.Entry) bool {
 // none.
 func (c *checker) undeliveredSince(s *shop) time.Time {
 	var first time.Time
-	for _, key := range c.keys {
-		e := c.entries[key]
-		if e == nil || e.MerchantID != s.profile.ID {
-			continue
-		}
+	for e := range c.all() {
 		for _, n := range e.Outbox {
-			if (n.DeadReason != "" || n.Parked) && (first.IsZero() || n.At.Before(first)) {
+			isWaiting := e.MerchantID == s.profile.ID && (n.DeadReason != "" || n.Parked)
+			if isWaiting && (first.IsZero() || n.At.Before(first)) {
 				first = n.At
 			}
 		}

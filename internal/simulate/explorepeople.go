@@ -123,8 +123,8 @@ func replayable(e *ledger.Entry) string {
 
 // disabledEndpoint reports whether an endpoint of the order was disabled.
 func (x *explorer) disabledEndpoint() bool {
-	for key, item := range x.world.database.Items(ledgerTable) {
-		if _, disabled := item["disabled_at"]; disabled && key != "" {
+	for _, item := range x.world.database.Items(ledgerTable) {
+		if item["disabled_at"] != nil {
 			return true
 		}
 	}

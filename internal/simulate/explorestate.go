@@ -25,15 +25,16 @@ func (x *explorer) stateHash() uint64 {
 			status = 2
 		}
 		h.add(status)
-		if a.stalled && !a.over() {
+		if a.over() {
+			continue
+		}
+		if a.stalled {
 			h.add(3)
-			if a.mustStall() {
-				h.add(4)
-			}
 		}
-		if !a.over() {
-			h.add(a.seen.sum)
+		if a.mustStall() {
+			h.add(4)
 		}
+		h.add(a.seen.sum)
 	}
 	h.add(uint64(x.jumps))         //nolint:gosec // small
 	h.add(uint64(x.moreCallbacks)) //nolint:gosec // small

@@ -3,6 +3,7 @@ package simulate
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,12 +76,9 @@ func (c *checker) isReused(effect outside.Effect) bool {
 
 // lied reports whether an operator has lied about a key.
 func (w *World) lied(key string) bool {
-	for _, name := range w.shops[0].Operators {
-		if w.operators[operatorHost(name)].LiedAbout(key) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.shops[0].Operators, func(name string) bool {
+		return w.operators[operatorHost(name)].LiedAbout(key)
+	})
 }
 
 // checkEnd checks what must hold when the faults are over, the engineer has acted and everything had its time.
@@ -90,14 +88,12 @@ func (w *World) checkEnd() {
 		w.operators[operatorHost(name)].Advance(time.Now())
 	}
 	w.checkProgress()
-	for _, key := range c.keys {
-		e := c.entries[key]
-		if e == nil || e.PastRetention(time.Now()) {
-			continue
+	for e := range c.all() {
+		if !e.PastRetention(time.Now()) {
+			c.checkEffect(e)
+			c.amounts.checkEnd(e)
+			c.checkEnded(e)
 		}
-		c.checkEffect(e)
-		c.amounts.checkEnd(e)
-		c.checkEnded(key, e)
 	}
 	for _, o := range w.orders {
 		c.checkLinearizable(o)
@@ -146,9 +142,8 @@ func (c *checker) expiredBefore(e *ledger.Entry, effect outside.Effect) bool {
 // 7 and 8). It runs each day once the world is calm.
 func (w *World) checkProgress() {
 	c, now := w.checker, time.Now()
-	for _, key := range c.keys {
-		e := c.entries[key]
-		if e == nil || e.PastRetention(now) {
+	for e := range c.all() {
+		if e.PastRetention(now) {
 			continue
 		}
 		bound := finalBound
@@ -156,17 +151,17 @@ func (w *World) checkProgress() {
 			bound = claimBound
 		}
 		if now.Sub(latest(e.ReservedAt, e.CreatedAt, e.Claim.At, w.calmFrom)) > bound {
-			c.checkFinal(key, e)
+			c.checkFinal(e)
 		}
 		for place, n := range e.Outbox {
 			waits := now.Sub(latest(n.At, w.calmFrom, lastReplay(e)))
 			isParked := n.Parked && !w.isEnabled(e.MerchantID, e.NotifyURL)
 			if n.DeadReason == "" && !isParked && !isBehindParked(e, place) && waits > deliveryBound {
-				c.fail(8, "%s: the notification of %s (place %d) is neither delivered nor dead", key, n.Status, place)
+				c.fail(8, "%s: the notification of %s (place %d) is neither delivered nor dead", e.Key, n.Status, place)
 			}
 		}
 		if e.UserSMS == ledger.UserSMSDue && now.Sub(latest(e.FinalAt, w.calmFrom)) > finalBound {
-			c.fail(8, "%s: the payer's SMS is still due", key)
+			c.fail(8, "%s: the payer's SMS is still due", e.Key)
 		}
 	}
 	first := w.firstDue()
@@ -177,12 +172,7 @@ func (w *World) checkProgress() {
 
 // isBehindParked reports whether an earlier notification of an entry is parked. The later ones wait for it.
 func isBehindParked(e *ledger.Entry, place int) bool {
-	for _, n := range e.Outbox[:place] {
-		if n.Parked {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Outbox[:place], func(n ledger.Notification) bool { return n.Parked })
 }
 
 func latest(times ...time.Time) time.Time {
@@ -205,7 +195,7 @@ func lastReplay(e *ledger.Entry) time.Time {
 }
 
 // checkFinal checks that an entry is final, or was listed for a person lately.
-func (c *checker) checkFinal(key string, e *ledger.Entry) {
+func (c *checker) checkFinal(e *ledger.Entry) {
 	isOpen := e.State == ledger.Reserved || e.State == ledger.Unknown && !e.Unknowable()
 	if e.Kind == ledger.Payment {
 		isOpen = !e.StatusFinal() && e.State != ledger.Released && e.State != ledger.Refused ||
@@ -217,23 +207,23 @@ func (c *checker) checkFinal(key string, e *ledger.Entry) {
 		if listed {
 			since = at.Sub(bubbleStart).String()
 		}
-		c.fail(7, "%s is %s/%s, and was last listed at %s", key, e.State, e.Status, since)
+		c.fail(7, "%s is %s/%s, and was last listed at %s", e.Key, e.State, e.Status, since)
 	}
 }
 
 // checkEnded checks that the engineer's acts have ended every alarm and delivered what was parked (invariant 10).
-func (c *checker) checkEnded(key string, e *ledger.Entry) {
+func (c *checker) checkEnded(e *ledger.Entry) {
 	if c.world.lastRound.IsZero() {
 		return // a world without an engineer
 	}
 	now := time.Now()
 	if at, listed := c.listed[e.ID]; listed && now.Sub(at) <= listedBound && at.After(c.world.lastRound) {
-		c.fail(10, "%s is %s/%s, and is still listed after the acts of the engineer", key, e.State, e.Status)
+		c.fail(10, "%s is %s/%s, and is still listed after the acts of the engineer", e.Key, e.State, e.Status)
 	}
 	for _, n := range e.Outbox {
 		if now.Sub(latest(n.At, c.world.lastRound)) > listedBound {
 			c.fail(10, "%s: the notification of %s is undelivered after the acts of the engineer: dead %q, parked %v",
-				key, n.Status, n.DeadReason, n.Parked)
+				e.Key, n.Status, n.DeadReason, n.Parked)
 		}
 	}
 }

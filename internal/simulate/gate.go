@@ -15,15 +15,13 @@ type Site struct {
 	Calls, Before, After int
 }
 
-// site returns the counts of an outside call.
-func (w *World) site(function, call string) *Site {
+// siteOf returns the counts of an outside call.
+func siteOf(sites map[siteName]*Site, function, call string) *Site {
 	name := siteName{function, call}
-	found := w.sites[name]
-	if found == nil {
-		found = &Site{Function: function, Call: call}
-		w.sites[name] = found
+	if sites[name] == nil {
+		sites[name] = &Site{Function: function, Call: call}
 	}
-	return found
+	return sites[name]
 }
 
 // gate parks the calling task, and decides about crashes and freezes around the call.
@@ -32,7 +30,7 @@ func (w *World) gate(i *instance, call string) {
 		w.crash(i)
 	}
 	i.Gate(call)
-	site := w.site(i.function, call)
+	site := siteOf(w.sites, i.function, call)
 	site.Calls++
 	if !w.faultsOn() {
 		return

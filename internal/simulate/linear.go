@@ -102,22 +102,18 @@ func step(state keyState, body int, given observation) []keyState {
 		}
 		return nil
 	case responseReleased:
-		if state.phase == phaseFree {
-			return []keyState{state}
+		if state.phase != phaseFree {
+			return nil
 		}
-		return nil
 	case responseUnknown:
-		switch state.phase {
-		case phaseFree:
-			next := []keyState{{phaseUnknown, body, ""}}
-			if given.maybeReleased {
-				next = append(next, state)
-			}
-			return next
-		case phaseUnknown:
-			return []keyState{state}
+		switch {
+		case !open:
+			return nil
+		case state.phase == phaseFree && given.maybeReleased:
+			return []keyState{{phaseUnknown, body, ""}, state}
+		case state.phase == phaseFree:
+			return []keyState{{phaseUnknown, body, ""}}
 		}
-		return nil
 	}
 	return []keyState{state}
 }

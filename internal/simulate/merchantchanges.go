@@ -10,10 +10,13 @@ import (
 
 // merchantState is what an engineer has changed for a merchant; the zero value is nothing.
 type merchantState struct {
-	limitedAt time.Time // since when its rate is limited
-	movedAt   time.Time // when its provisioned address was changed
-	readsFrom time.Time // begins the second of its last reads
-	reads     int
+	token       string // the new access token
+	shortLived  shortLivedToken
+	suspendedAt time.Time
+	limitedAt   time.Time // since when its rate is limited
+	movedAt     time.Time // when its provisioned address was changed
+	readsFrom   time.Time // begins the second of its last reads
+	reads       int
 }
 
 // planBusyMerchant lets a merchant read a status again and again, more often than its profile's cache lives, while an

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"strings"
 
 	"mobilegateway/internal/simulate/outside"
@@ -65,21 +66,18 @@ func (m *messages) receipt(body []byte, isStored bool) {
 // checkMessages checks at the end that each SMS has the furthest status of its stored receipts (invariant 8), and none
 // that no receipt of its own account reported (invariant 5).
 func (m *messages) checkMessages(c *checker) {
-	for _, key := range c.keys {
-		e := c.entries[key]
-		if e == nil || e.State != ledger.Done || e.Manual.Outcome != "" {
+	for e := range c.all() {
+		if e.State != ledger.Done || e.Manual.Outcome != "" {
 			continue
 		}
+		key := e.Key.String()
 		for _, status := range m.stored[key] {
 			if progress[string(e.Status)] < progress[string(status)] {
 				c.fail(8, "%s is %s, and its receipt %s got 200", key, e.Status, status)
 			}
 		}
 		row, _ := platformRowOf(e)
-		isReported := e.Status == ledger.MessageWaiting
-		for _, status := range m.own[key] {
-			isReported = isReported || status == e.Status
-		}
+		isReported := e.Status == ledger.MessageWaiting || slices.Contains(m.own[key], e.Status)
 		if row.name == smsPlatform && !isReported {
 			c.fail(5, "%s is %s, which no receipt of its account reported", key, e.Status)
 		}

@@ -91,7 +91,7 @@ func (w *World) requestForeign(o *order) {
 
 // currentToken is the token of a merchant's next read.
 func (w *World) currentToken(s *shop) string {
-	token := w.tokens[s.Name]
+	token := w.changed[s.Name].token
 	if ends := w.refused[token]; token == "" || !ends.IsZero() && ends.Before(time.Now()) {
 		return s.token
 	}

@@ -37,12 +37,7 @@ func (r *Report) Add(result Result) {
 		r.Faults[kind] += number
 	}
 	for _, site := range result.Sites {
-		name := siteName{site.Function, site.Call}
-		total := r.sites[name]
-		if total == nil {
-			total = &Site{Function: site.Function, Call: site.Call}
-			r.sites[name] = total
-		}
+		total := siteOf(r.sites, site.Function, site.Call)
 		total.Calls += site.Calls
 		total.Before += site.Before
 		total.After += site.After

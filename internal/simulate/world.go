@@ -87,11 +87,8 @@ type World struct {
 	hasSharedKeys      bool // two merchants use the same keys for some orders
 	hasLargeAmounts    bool // some amounts are more than half of the daily limit
 	smsRetention       time.Duration
-	tokens             map[string]string          // the new access tokens, by merchant
-	shortLived         map[string]shortLivedToken // the last ones, by merchant
-	refused            map[string]time.Time       // when a token was revoked
-	suspended          map[string]time.Time       // when a merchant was suspended
-	changed            map[string]*merchantState  // by merchant
+	refused            map[string]time.Time      // when a token was revoked
+	changed            map[string]*merchantState // by merchant
 	// affected reports whether something that an entry depends on is broken; nil if everything may be.
 	affected func(*ledger.Entry) bool
 	// amountsMayStay is true after a crash or a freeze of a function that counts amounts, or after a write
@@ -172,9 +169,7 @@ func newWorld(b *blueprint, choices *tape.Tape) *World {
 		faults: &outside.Faults{}, operators: map[string]*outside.Operator{},
 		servers: map[string]*outside.MerchantServer{}, pool: map[string][]*instance{},
 		operatorNext: map[string]time.Time{}, unreadable: map[string]window{}, faultsBy: map[string]int{},
-		sites: map[siteName]*Site{}, tokens: map[string]string{}, refused: map[string]time.Time{},
-		suspended: map[string]time.Time{}, shortLived: map[string]shortLivedToken{},
-		changed: map[string]*merchantState{},
+		sites: map[siteName]*Site{}, refused: map[string]time.Time{}, changed: map[string]*merchantState{},
 	}
 	w.bareClient, w.noItems = tables.NewClient(w.database), &dynamodb.QueryOutput{}
 	w.kernel.MaxSteps = maxSteps

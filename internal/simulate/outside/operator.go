@@ -254,7 +254,11 @@ func (o *Operator) accept(now time.Time, in call, p plan) *transaction {
 	o.transactions[effectKey{in.kind, in.key}] = t
 	switch {
 	case p.refusal != "":
-		t.response = requestError(refusalStatus(p.refusal), p.refusal, "Not enough credit")
+		status := http.StatusForbidden
+		if strings.HasPrefix(p.refusal, "SVC") {
+			status = http.StatusBadRequest
+		}
+		t.response = requestError(status, p.refusal, "Not enough credit")
 		t.finalAt, t.finalStatus = now, statusFailed
 		o.trace("refused finally with "+p.refusal, effectKey{in.kind, in.key})
 		return t

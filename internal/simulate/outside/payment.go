@@ -26,15 +26,8 @@ var otherSpellings = map[string]string{
 	statusExpired: "EXPIRED",
 }
 
-// finalRefusals are the message ids of permanent refusals.
+// finalRefusals are the message ids of permanent refusals. Their status is 403, or 400 for a service exception.
 var finalRefusals = []string{"POL0253", "POL1000", "POL0001", "SVC0270"}
-
-func refusalStatus(id string) int {
-	if id == "SVC0270" {
-		return http.StatusBadRequest
-	}
-	return http.StatusForbidden
-}
 
 const (
 	payerDelay        = 2 * time.Second

@@ -65,10 +65,7 @@ func (p *parser) fail() {
 
 // peek returns the next token in upper case, "" at the end.
 func (p *parser) peek() string {
-	if len(p.tokens) == 0 {
-		return ""
-	}
-	return strings.ToUpper(p.tokens[0])
+	return strings.ToUpper(p.peekRaw())
 }
 
 func (p *parser) next() string {

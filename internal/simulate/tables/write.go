@@ -38,16 +38,16 @@ type request struct {
 func (db *Database) newWrite(r request) (w *write, update *expression, err error) {
 	w = &write{returnOld: r.onFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
 	if w.condition, err = db.Expressions.parse(kindCondition, r.condition); err != nil {
-		return nil, nil, err
+		return w, nil, err
 	}
 	if update, err = db.Expressions.parse(kindUpdate, r.update); err != nil {
-		return nil, nil, err
+		return w, nil, err
 	}
 	if w.scope, err = bind(r.names, r.values, w.condition, update); err != nil {
-		return nil, nil, err
+		return w, nil, err
 	}
 	if w.table, err = db.table(r.table); err != nil {
-		return nil, nil, err
+		return w, nil, err
 	}
 	w.key, err = w.table.keyValue(r.keyOrItem, r.isKey)
 	return w, update, err
@@ -98,11 +98,8 @@ func (db *Database) newDelete(d *types.Delete) (*write, error) {
 		names: d.ExpressionAttributeNames, values: d.ExpressionAttributeValues,
 		onFailure: d.ReturnValuesOnConditionCheckFailure,
 	})
-	if err != nil {
-		return nil, err
-	}
 	w.compute = func(Item) (*stored, error) { return nil, nil }
-	return w, nil
+	return w, err
 }
 
 // evaluate checks the condition and computes the next version. A false condition is a
@@ -120,12 +117,17 @@ func (w *write) evaluate() (old, next *stored, err error) {
 	return old, next, err
 }
 
-// apply performs a single write.
-func (db *Database) apply(w *write) (old, next *stored, err error) {
-	if old, next, err = w.evaluate(); err == nil {
-		db.commit(w.table, w.key, next)
+// apply performs a single write, unless its request is invalid, and returns the attributes that it wants.
+func (db *Database) apply(w *write, invalid error, want types.ReturnValue) (Item, error) {
+	if invalid != nil {
+		return nil, invalid
 	}
-	return old, next, err
+	old, next, err := w.evaluate()
+	if err != nil {
+		return nil, err
+	}
+	db.commit(w.table, w.key, next)
+	return returned(want, old, next, w.changed), nil
 }
 
 // PutItem implements the operation.
@@ -135,14 +137,11 @@ func (db *Database) PutItem(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
 	})
+	attributes, err := db.apply(w, err, in.ReturnValues)
 	if err != nil {
 		return nil, err
 	}
-	old, next, err := db.apply(w)
-	if err != nil {
-		return nil, err
-	}
-	return &dynamodb.PutItemOutput{Attributes: returned(in.ReturnValues, old, next, nil)}, nil
+	return &dynamodb.PutItemOutput{Attributes: attributes}, nil
 }
 
 // UpdateItem implements the operation.
@@ -153,14 +152,11 @@ func (db *Database) UpdateItem(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateIt
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
 	})
+	attributes, err := db.apply(w, err, in.ReturnValues)
 	if err != nil {
 		return nil, err
 	}
-	old, next, err := db.apply(w)
-	if err != nil {
-		return nil, err
-	}
-	return &dynamodb.UpdateItemOutput{Attributes: returned(in.ReturnValues, old, next, w.changed)}, nil
+	return &dynamodb.UpdateItemOutput{Attributes: attributes}, nil
 }
 
 // DeleteItem implements the operation.
@@ -170,14 +166,11 @@ func (db *Database) DeleteItem(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteIt
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
 	})
+	attributes, err := db.apply(w, err, in.ReturnValues)
 	if err != nil {
 		return nil, err
 	}
-	old, next, err := db.apply(w)
-	if err != nil {
-		return nil, err
-	}
-	return &dynamodb.DeleteItemOutput{Attributes: returned(in.ReturnValues, old, next, nil)}, nil
+	return &dynamodb.DeleteItemOutput{Attributes: attributes}, nil
 }
 
 // returned selects what a write returns.
