@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,9 +24,6 @@ import (
 
 // baseline is the name of the minimal function that the others are compared with.
 const baseline = "hello"
-
-// maxIdleConnections bounds the connections to DynamoDB that stay open between calls.
-const maxIdleConnections = 16
 
 // delays are how long a call waits before the service handles it.
 type delays struct{ table, secrets, operator time.Duration }
@@ -122,10 +118,7 @@ func (s *fixture) startDynamoDB(ctx context.Context, tables []template.Table) (h
 		return nil, err
 	}
 	address, err := url.Parse(engine.Endpoint())
-	return &httputil.ReverseProxy{
-		Transport: &http.Transport{MaxIdleConnsPerHost: maxIdleConnections, DisableCompression: true},
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(address) },
-	}, err
+	return dynamo.NewProxy(address), err
 }
 
 // newSecretsManager returns a Secrets Manager with the template's secrets, without values.

@@ -109,8 +109,8 @@ type Platform struct {
 	tokens       map[string]token // by the token
 }
 
-// New makes a platform.
-func New(config Config, spec Spec) *Platform {
+// WithDefaults returns the settings with the defaults of those that are not set.
+func (config Config) WithDefaults() Config {
 	config.Speed = cmp.Or(max(config.Speed, 0), 1)
 	config.Rand = cmp.Or(config.Rand, rand.Reader)
 	if config.Now == nil {
@@ -126,10 +126,15 @@ func New(config Config, spec Spec) *Platform {
 	if config.Logf == nil {
 		config.Logf = func(string, ...any) {}
 	}
+	return config
+}
+
+// New makes a platform.
+func New(config Config, spec Spec) *Platform {
 	if spec.TokenLife > 0 {
 		spec.Quirks = slices.Concat(spec.Quirks, []string{"token_60s", "token_3s", "expires_in_text"})
 	}
-	p := &Platform{config: config, spec: spec, attempts: map[[2]string]int{}, quirks: map[string]bool{},
+	p := &Platform{config: config.WithDefaults(), spec: spec, attempts: map[[2]string]int{}, quirks: map[string]bool{},
 		tokens: map[string]token{}}
 	if spec.Hosted != nil {
 		p.spec.Quirks = append([]string{spec.Hosted.Short}, spec.Quirks...)

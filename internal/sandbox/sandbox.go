@@ -12,7 +12,6 @@ package sandbox
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"mobilegateway/internal/operatorstub"
 )
 
 // Delays and lifetimes. Speed divides the first group; the second group are timeouts, which never scale.
@@ -32,7 +33,6 @@ const (
 
 	slowResponseDelay    = 60 * time.Second // outcome 1004
 	earlyCallbackTimeout = 4 * time.Second  // the wait of outcome 1008 for its callback
-	callbackTimeout      = 10 * time.Second // one delivery attempt of a callback
 )
 
 // Config is the settings of a sandbox. Tokens and BaseURL are required, the rest has defaults.
@@ -88,14 +88,19 @@ func New(config Config) (*Sandbox, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	setDefaults(&config)
+	kit := operatorstub.Config{
+		Now: config.Now, After: config.After, Rand: config.Rand, Logf: config.Logf, Speed: config.Speed,
+	}.WithDefaults()
+	config.Now, config.After, config.Rand, config.Logf, config.Speed = kit.Now, kit.After, kit.Rand, kit.Logf, kit.Speed
+	config.PageLifetime = cmp.Or(config.PageLifetime, defaultPageLifetime)
+	config.BaseURL = strings.TrimRight(config.BaseURL, "/")
 	texts, err := parsePageTexts()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: payment page: %w", err)
 	}
 	s := &Sandbox{
 		config:       config,
-		client:       &http.Client{Timeout: callbackTimeout, CheckRedirect: refuseRedirect},
+		client:       kit.Client,
 		transactions: transactionIndex{byKey: map[[2]string]*transaction{}},
 		pins:         map[string]*pin{},
 		faultPlan:    newFaultPlan(config.Faults),
@@ -108,8 +113,6 @@ func New(config Config) (*Sandbox, error) {
 	}
 	return s, nil
 }
-
-func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // validate returns an error for a setting that is missing or contradicts another. The error quotes no token.
 func (c *Config) validate() error {
@@ -128,24 +131,6 @@ func (c *Config) validate() error {
 		return errors.New("a token is in TestsTokens and in Tokens or ControlTokens: use another one for tests")
 	}
 	return c.Faults.validate()
-}
-
-func setDefaults(c *Config) {
-	if c.Speed <= 0 {
-		c.Speed = 1
-	}
-	c.PageLifetime = cmp.Or(c.PageLifetime, defaultPageLifetime)
-	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.After == nil {
-		c.After = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
-	}
-	c.Rand = cmp.Or(c.Rand, rand.Reader)
-	if c.Logf == nil {
-		c.Logf = func(string, ...any) {}
-	}
 }
 
 // Close stops the work in progress and closes the journal. A sandbox that opens the same Dir resumes that work.

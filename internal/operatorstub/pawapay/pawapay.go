@@ -43,25 +43,22 @@ type provider struct {
 	prefix     string // of its numbers
 	currencies []string
 	preAuth    bool
+	shortCode  string // what a payer with a manual prompt dials
 }
 
 var providers = map[string]provider{
-	"MTN_MOMO_CIV":      {"CIV", "225", []string{"XOF"}, false},
-	"ORANGE_CIV":        {"CIV", "225", []string{"XOF"}, false},
-	"MTN_MOMO_CMR":      {"CMR", "237", []string{"XAF"}, false},
-	"ORANGE_CMR":        {"CMR", "237", []string{"XAF"}, false},
-	"VODACOM_MPESA_COD": {"COD", "243", []string{"CDF", "USD"}, false},
-	"AIRTEL_COD":        {"COD", "243", []string{"CDF", "USD"}, false},
-	"ORANGE_COD":        {"COD", "243", []string{"CDF", "USD"}, false},
-	"ORANGE_SEN":        {"SEN", "221", []string{"XOF"}, false},
-	"FREE_SEN":          {"SEN", "221", []string{"XOF"}, false},
-	"MOOV_BFA":          {"BFA", "226", []string{"XOF"}, false},
-	"ORANGE_BFA":        {"BFA", "226", []string{"XOF"}, true},
+	"MTN_MOMO_CIV":      {"CIV", "225", []string{"XOF"}, false, "*133#"},
+	"ORANGE_CIV":        {"CIV", "225", []string{"XOF"}, false, "#120#"},
+	"MTN_MOMO_CMR":      {"CMR", "237", []string{"XAF"}, false, ""},
+	"ORANGE_CMR":        {"CMR", "237", []string{"XAF"}, false, ""},
+	"VODACOM_MPESA_COD": {"COD", "243", []string{"CDF", "USD"}, false, ""},
+	"AIRTEL_COD":        {"COD", "243", []string{"CDF", "USD"}, false, ""},
+	"ORANGE_COD":        {"COD", "243", []string{"CDF", "USD"}, false, ""},
+	"ORANGE_SEN":        {"SEN", "221", []string{"XOF"}, false, "#144#"},
+	"FREE_SEN":          {"SEN", "221", []string{"XOF"}, false, "#150#"},
+	"MOOV_BFA":          {"BFA", "226", []string{"XOF"}, false, "*555*6#"},
+	"ORANGE_BFA":        {"BFA", "226", []string{"XOF"}, true, ""},
 }
-
-// shortCodes are what the payers of the wallets with a manual prompt dial.
-var shortCodes = map[string]string{"MTN_MOMO_CIV": "*133#", "ORANGE_CIV": "#120#", "ORANGE_SEN": "#144#",
-	"FREE_SEN": "#150#", "MOOV_BFA": "*555*6#"}
 
 var withoutDecimals = map[string]bool{"XOF": true, "XAF": true}
 
@@ -203,13 +200,13 @@ func activeConf(*kit.Call) kit.Response {
 		p, currencies := providers[name], []kit.Fields{}
 		deposit := kit.Fields{"authType": "PROVIDER_AUTH", "pinPrompt": "AUTOMATIC", "status": "OPERATIONAL",
 			"minAmount": "1", "maxAmount": "2000000"}
-		switch code := shortCodes[name]; {
+		switch {
 		case p.preAuth:
 			deposit["authType"], deposit["pinPrompt"] = "PREAUTH", nil
-		case code != "":
+		case p.shortCode != "":
 			deposit["pinPrompt"] = "MANUAL"
 			deposit["pinPromptInstructions"] = kit.Fields{"channels": []kit.Fields{{"type": "USSD",
-				"variables": kit.Fields{"shortCode": code}}}}
+				"variables": kit.Fields{"shortCode": p.shortCode}}}}
 		}
 		for _, currency := range p.currencies {
 			wallet := maps.Clone(deposit)
