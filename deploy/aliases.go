@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"mobilegateway/internal/samcli"
+	"mobilegateway/deploy/samcli"
 )
 
 // aliasOutput is an output that only the gradual form of template.yaml has.

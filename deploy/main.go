@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"mobilegateway/deploy/bundle"
-	"mobilegateway/internal/samcli"
+	"mobilegateway/deploy/samcli"
 )
 
 func main() {

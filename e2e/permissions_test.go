@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/iamcheck"
 	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/localtest"
 	"mobilegateway/internal/template/roles"
 )

@@ -24,7 +24,7 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/internal/local/loopback"
+	"mobilegateway/internal/loopback"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/localhost"
 )

@@ -19,8 +19,8 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/internal/local/file"
-	"mobilegateway/internal/local/loopback"
+	"mobilegateway/internal/file"
+	"mobilegateway/internal/loopback"
 	"mobilegateway/internal/operatorstub"
 	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/shared/localhost"

@@ -22,8 +22,8 @@ import (
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/childprocess"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/repository"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/awsclient"

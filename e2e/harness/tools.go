@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"mobilegateway/internal/samcli"
+	"mobilegateway/deploy/samcli"
 )
 
 // ToolsDir returns the folder of the installed tools.

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/file"
 )
 
 func main() {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/deploy/samcli"
 	"mobilegateway/e2e/harness"
-	"mobilegateway/internal/samcli"
 )
 
 const stackName = "gateway"

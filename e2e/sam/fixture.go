@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"time"
 
+	"mobilegateway/deploy/samcli"
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/dynamo"
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/runtimeapi"
-	"mobilegateway/internal/samcli"
 )
 
 // fixture is the environment of the functions: a database, secrets, an operator, merchants, and an image with their

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 
 	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/template"
 )
 

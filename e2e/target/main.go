@@ -19,9 +19,9 @@ import (
 	"strings"
 	"syscall"
 
+	"mobilegateway/deploy/samcli"
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/samcli"
 )
 
 func main() {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/shared/merchant"
 )
 

@@ -14,7 +14,7 @@ import (
 	"runtime"
 	"strings"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/lockfile"
 	"mobilegateway/internal/repository"
 )

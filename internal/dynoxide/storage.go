@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 )
 
 // SQLite keeps an application's own version of a file at this offset of its header, as a big-endian number of 4 bytes.

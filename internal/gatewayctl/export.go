@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 )

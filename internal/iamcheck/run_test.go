@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/iamcheck"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/localtest"
 	"mobilegateway/internal/template/roles"
 	"mobilegateway/shared/awsclient"

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local/apigateway"
 	"mobilegateway/internal/local/dynamo"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/local/sigv4"

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/keyring"

@@ -18,11 +18,11 @@ import (
 	"syscall"
 	"time"
 
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local/dynamo"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/local/inbox"
-	"mobilegateway/internal/local/loopback"
 	"mobilegateway/internal/local/secrets"
+	"mobilegateway/internal/loopback"
 	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"

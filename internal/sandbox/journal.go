@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 	"mobilegateway/shared/strictjson"
 )
 

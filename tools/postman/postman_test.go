@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"mobilegateway/internal/childprocess"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/repository"
 )
 

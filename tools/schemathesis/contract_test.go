@@ -14,8 +14,8 @@ import (
 
 	"mobilegateway/internal/childprocess"
 	"mobilegateway/internal/contract"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/internal/repository"
 	"mobilegateway/shared/operator"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 )
 
 // Call is one kind of call that a function made.

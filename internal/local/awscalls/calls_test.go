@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/dynoxide"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/local/dynamo"
-	"mobilegateway/internal/local/file"
 	"mobilegateway/shared/awsclient"
 )
 

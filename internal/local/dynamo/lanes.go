@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/template"
 	"mobilegateway/shared/pause"
 )

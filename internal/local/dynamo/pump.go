@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/template"
 	"mobilegateway/shared/pause"
 )

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"mobilegateway/internal/local/file"
+	"mobilegateway/internal/file"
 )
 
 // Store stores secrets in a file. It is safe for concurrent use.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/samcli"
+	"mobilegateway/deploy/samcli"
 )
 
 // outputsFrom writes a script in place of sam, with fixed output and exit status. It stores its arguments.
