@@ -7,20 +7,20 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
+	model "mobilegateway/world/dynamodb"
 )
 
 // StreamEvent returns the Lambda event with one record of the ledger's stream for each entry.
 func StreamEvent(t testing.TB, entries ...*ledger.Entry) []byte {
 	t.Helper()
 	schema := dynamo.Schema("ledger")
-	database := tables.New(func() time.Time { return time.Unix(0, 0) })
+	database := model.New(func() time.Time { return time.Unix(0, 0) })
 	if err := database.CreateTable(schema, ""); err != nil {
 		t.Fatal(err)
 	}
-	client := tables.NewClient(database)
+	client := model.NewClient(database)
 	for _, e := range entries {
 		item, err := dynamo.Encode(e)
 		if err != nil {
@@ -31,5 +31,5 @@ func StreamEvent(t testing.TB, entries ...*ledger.Entry) []byte {
 			t.Fatal(err)
 		}
 	}
-	return tables.LambdaEvent(database.Changes(0)...)
+	return model.LambdaEvent(database.Changes(0)...)
 }

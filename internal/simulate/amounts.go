@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
+	model "mobilegateway/world/dynamodb"
 )
 
 // amounts follows the table of limits, and compares it with the entries and with the operators' effects (invariant 6).
@@ -36,7 +36,7 @@ func newAmounts(c *checker) *amounts {
 }
 
 // change reads one committed change of the table of limits.
-func (a *amounts) change(change *tables.Change) {
+func (a *amounts) change(change *model.Change) {
 	if change.Expired {
 		return
 	}
@@ -78,7 +78,7 @@ func (a *amounts) changeMark(mark string, amount int64) {
 	}
 }
 
-func (a *amounts) read(change *tables.Change, name string) int64 {
+func (a *amounts) read(change *model.Change, name string) int64 {
 	value, err := dynamoitem.ReadNumber(change.New(), name)
 	if err != nil {
 		a.checker.fail(6, "%s has no %s: %s", change.Key, name, err)

@@ -11,7 +11,6 @@ import (
 
 	"mobilegateway/internal/gatewayctl"
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/internal/simulate/tape"
 	"mobilegateway/shared/keyring"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
@@ -21,6 +20,7 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/settings"
 	"mobilegateway/shared/webhook"
+	model "mobilegateway/world/dynamodb"
 )
 
 // The names of the tables and secrets of a world.
@@ -58,7 +58,7 @@ type shop struct {
 
 // blueprint is what every world begins with. It is made once, and only its tools change.
 type blueprint struct {
-	database *tables.Database
+	database *model.Database
 	secrets  map[string][]byte
 	shops    []*shop
 	tools    sync.Pool // of gatewayctl, that no command uses: to make one takes longer than a command
@@ -89,7 +89,7 @@ func mustSucceed(err error) {
 
 // newBlueprint makes the tables, the secrets and the merchants.
 func newBlueprint() *blueprint {
-	b := &blueprint{database: tables.New(time.Now), secrets: map[string][]byte{}}
+	b := &blueprint{database: model.New(time.Now), secrets: map[string][]byte{}}
 	b.tools.New = func() any { return must(gatewayctl.NewTool()) }
 	createTables(b.database)
 	random := &reader{tape.FromSeed(1)}
@@ -105,7 +105,7 @@ func newBlueprint() *blueprint {
 	return b
 }
 
-func createTables(database *tables.Database) {
+func createTables(database *model.Database) {
 	ledger := ledgerdynamo.Schema(ledgerTable)
 	ledger.StreamSpecification = &types.StreamSpecification{
 		StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
@@ -162,7 +162,7 @@ func (b *blueprint) addShop(name string, random *reader) *shop {
 		NotifyURL:  "https://" + s.host + "/notify", Operators: operator.NamesWithPlatform(),
 		Countries: market.Alpha2s(),
 	}
-	registry := merchantdynamo.NewRegistry(tables.NewClient(b.database), merchantTable)
+	registry := merchantdynamo.NewRegistry(model.NewClient(b.database), merchantTable)
 	mustSucceed(registry.Create(context.Background(), profile))
 	return s
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	model "mobilegateway/world/dynamodb"
 )
 
 // checker checks the invariants of a history.
@@ -75,7 +75,7 @@ func (c *checker) fail(invariant int, format string, values ...any) {
 var storedKinds = []string{string(ledger.Charge) + "#", string(ledger.Payment) + "#", string(ledger.SMS) + "#"}
 
 // change checks one committed change of the ledger's table.
-func (c *checker) change(change *tables.Change) {
+func (c *checker) change(change *model.Change) {
 	item := change.New()
 	isEntry := slices.ContainsFunc(storedKinds, func(prefix string) bool {
 		return strings.HasPrefix(change.Key, prefix)

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/dynamoitem"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	model "mobilegateway/world/dynamodb"
 )
 
 // newerAttribute is an attribute that only a newer version of the gateway knows.
@@ -20,7 +20,7 @@ const newerAttribute = "zz"
 // client is the client of an instance. It returns the result of most queries of empty shards of the due index at once.
 // Nine calls of ten are such queries, and no order of events matters for them.
 type client struct {
-	*tables.Client
+	*model.Client
 	world    *World
 	instance *instance
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	model "mobilegateway/world/dynamodb"
 )
 
 const (
@@ -23,14 +23,14 @@ const (
 // stream delivers the records of the ledger's table to the relay, one batch of a shard at a time.
 type stream struct {
 	sequence int64 // of the last change that was seen
-	pending  [streamShards][]*tables.Change
+	pending  [streamShards][]*model.Change
 	busy     [streamShards]bool
 }
 
 // followChanges follows the changes since the last step: it queues those that wake the relay, and schedules the next
 // sweep.
 func (w *World) followChanges() {
-	hasChanged := w.readChanges(func(record *tables.Change) {
+	hasChanged := w.readChanges(func(record *model.Change) {
 		w.stream.pending[record.Shard] = append(w.stream.pending[record.Shard], record)
 		w.scheduleBatch(record.Shard)
 	})
@@ -41,7 +41,7 @@ func (w *World) followChanges() {
 
 // readChanges reads and checks the changes since the last step, and reports whether there are any. wake gets those that
 // wake the relay.
-func (w *World) readChanges(wake func(*tables.Change)) bool {
+func (w *World) readChanges(wake func(*model.Change)) bool {
 	changes := w.database.Changes(w.stream.sequence)
 	for _, change := range changes {
 		w.stream.sequence = change.Sequence
@@ -92,9 +92,9 @@ func (w *World) scheduleBatch(shard int) {
 }
 
 // deliverBatch invokes the relay with a batch, and again after a failure, as Lambda does.
-func (w *World) deliverBatch(shard int, batch []*tables.Change, try int) {
+func (w *World) deliverBatch(shard int, batch []*model.Change, try int) {
 	w.counts.Batches++
-	w.invoke(functionRelay, tables.LambdaEvent(batch...), func(r result) {
+	w.invoke(functionRelay, model.LambdaEvent(batch...), func(r result) {
 		failed := r.lost || r.err != nil
 		old := time.Since(batch[0].Time) > maxRecordAge
 		again := w.faultsOn() && w.tape.Happens("batch delivered twice", w.rates.doubleStream)

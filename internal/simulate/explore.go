@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/internal/simulate/tape"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/wiring"
+	model "mobilegateway/world/dynamodb"
 )
 
 // The exhaustive mode explores every order of the outside calls of a few actors around one order of a merchant, with
@@ -100,7 +100,7 @@ type explorer struct {
 	moreCallbacks int
 	lastRequest   *actor
 	requests      uint64 // that have started
-	records       []*tables.Change
+	records       []*model.Change
 	accesses      map[string]access
 	late          []lateWrite
 	lateEffect    bool // a request may still reach the operator
@@ -300,7 +300,7 @@ func (x *explorer) observe() error {
 	if x.quiet {
 		return w.observe()
 	}
-	w.readChanges(func(record *tables.Change) { x.records = append(x.records, record) })
+	w.readChanges(func(record *model.Change) { x.records = append(x.records, record) })
 	return w.violation
 }
 

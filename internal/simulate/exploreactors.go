@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
+	model "mobilegateway/world/dynamodb"
 )
 
 // The actors of a world.
@@ -185,7 +185,7 @@ func (x *explorer) addRelay() {
 		x.records = nil
 		a.tasksMeet = a.calls.invocations > 0 || len(batch) > 1 // tasks of an earlier batch may not have ended
 		a.tasks.isOn = a.tasksMeet
-		x.invoke(a, tables.LambdaEvent(batch...), func(r result) {
+		x.invoke(a, model.LambdaEvent(batch...), func(r result) {
 			if r.lost || r.err != nil {
 				x.records = append(batch, x.records...)
 				return

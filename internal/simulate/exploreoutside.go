@@ -12,10 +12,10 @@ import (
 
 	"mobilegateway/internal/simulate/kernel"
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/wiring"
+	model "mobilegateway/world/dynamodb"
 )
 
 // exploredInstance is the instance of an actor. seen is what its code has seen. Two instances of an actor that have
@@ -78,9 +78,9 @@ func (i *exploredInstance) Read(buffer []byte) (int, error) {
 // outsideOf connects an instance with the models. Short waits take no time, so that many orders of the same calls lead
 // to the same state.
 func (x *explorer) outsideOf(i *exploredInstance) wiring.Outside {
-	client := tables.NewClient(x.world.database)
-	client.Gate = func(ctx context.Context, call tables.Call) tables.Decision { return x.tableGate(ctx, i, call) }
-	client.Late = func(call tables.Call, apply func()) { x.applyLate(i, call, apply) }
+	client := model.NewClient(x.world.database)
+	client.Gate = func(ctx context.Context, call model.Call) model.Decision { return x.tableGate(ctx, i, call) }
+	client.Late = func(call model.Call, apply func()) { x.applyLate(i, call, apply) }
 	i.client = seeingClient{client, x, i}
 	i.log = exploredLog{x, i, logWriter{x.world, &instance{Instance: i.Instance, function: i.function}}}
 	i.transports = map[resources]exploredTransport{
@@ -183,15 +183,15 @@ type exploredCall struct {
 type exploredCallKey struct{}
 
 // tableGate parks a task before a call of a table and decides its fate. Every attempt comes here.
-func (x *explorer) tableGate(ctx context.Context, i *exploredInstance, call tables.Call) tables.Decision {
+func (x *explorer) tableGate(ctx context.Context, i *exploredInstance, call model.Call) model.Decision {
 	made, counts := ctx.Value(exploredCallKey{}).(*exploredCall)
 	if !counts {
-		return tables.Decision{}
+		return model.Decision{}
 	}
 	name := "table " + call.String()
 	made.name = name
 	if call.Table == merchantTable || call.Operation == "Query" {
-		return tables.Decision{}
+		return model.Decision{}
 	}
 	if call.Attempt == 1 {
 		x.gate(ctx, i, name, tableAccess(call))
@@ -199,16 +199,16 @@ func (x *explorer) tableGate(ctx context.Context, i *exploredInstance, call tabl
 	}
 	switch isFirst := call.Attempt == 1; {
 	case made.fate == fateNormal:
-		return tables.Decision{}
+		return model.Decision{}
 	case isFirst && (made.fate == fateLost || made.fate == fateAppliedFailed):
-		return tables.Decision{Outcome: tables.AppliedThenCut}
+		return model.Decision{Outcome: model.AppliedThenCut}
 	case made.fate == fateLost:
 		x.gate(ctx, i, name, tableAccess(call))
-		return tables.Decision{}
+		return model.Decision{}
 	case isFirst && made.fate == fateLate:
-		return tables.Decision{Outcome: tables.AppliedLate}
+		return model.Decision{Outcome: model.AppliedLate}
 	}
-	return tables.Decision{Outcome: tables.NotAppliedCut}
+	return model.Decision{Outcome: model.NotAppliedCut}
 }
 
 // chooseFate chooses the fate of a call.
@@ -226,7 +226,7 @@ func (x *explorer) chooseFate(name string, writes bool) tableFate {
 }
 
 // tableAccess is what a call reads or writes.
-func tableAccess(call tables.Call) access {
+func tableAccess(call model.Call) access {
 	var all resources
 	for _, target := range call.Items {
 		kind, _, _ := strings.Cut(target.Key, "#")
@@ -254,7 +254,7 @@ type lateWrite struct {
 }
 
 // applyLate applies a write at any later moment.
-func (x *explorer) applyLate(i *exploredInstance, call tables.Call, apply func()) {
+func (x *explorer) applyLate(i *exploredInstance, call model.Call, apply func()) {
 	name := "late " + call.String()
 	late := lateWrite{i.seen.sum + hashBytes([]byte(name)), tableAccess(call)}
 	x.late = append(x.late, late)

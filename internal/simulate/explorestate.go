@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/internal/simulate/tape"
+	model "mobilegateway/world/dynamodb"
 )
 
 // stateHash is a hash of everything that decides how the history can continue, except the faults that are left.
@@ -63,7 +63,7 @@ func (x *explorer) outsideHash() uint64 {
 		h.addText(callback.Key + callback.Status + string(callback.Content))
 	}
 	for _, record := range x.records {
-		h.add(tables.HashItem(record.New()))
+		h.add(model.HashItem(record.New()))
 	}
 	for _, r := range x.order.responses {
 		if isKnown(r) {
@@ -99,13 +99,13 @@ func hashBytes(text []byte) uint64 {
 func conditionItems(err error) uint64 {
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
-		return tables.HashItem(failed.Item)
+		return model.HashItem(failed.Item)
 	}
 	var cancelled *types.TransactionCanceledException
 	var sum uint64
 	if errors.As(err, &cancelled) {
 		for _, reason := range cancelled.CancellationReasons {
-			sum = sum*31 + tables.HashItem(reason.Item)
+			sum = sum*31 + model.HashItem(reason.Item)
 		}
 	}
 	return sum
@@ -115,7 +115,7 @@ type options = func(*dynamodb.Options)
 
 // seeingClient notes what an instance sees of the tables, and offers a crash after each write.
 type seeingClient struct {
-	*tables.Client
+	*model.Client
 	x *explorer
 	i *exploredInstance
 }
@@ -124,7 +124,7 @@ type seeingClient struct {
 // instance.
 func see[I, O any](
 	ctx context.Context, c seeingClient, in *I, writes string,
-	call func(*tables.Client, context.Context, *I, ...options) (*O, error),
+	call func(*model.Client, context.Context, *I, ...options) (*O, error),
 	again func(seeingClient, context.Context, *I, ...options) (*O, error),
 ) (*O, error) {
 	c.x.record(ctx, c.i, func(ctx context.Context, i *exploredInstance) { _, _ = again(i.client, ctx, in) })
@@ -146,12 +146,12 @@ func see[I, O any](
 func outputDigest(out any) (digest uint64) {
 	switch out := out.(type) {
 	case *dynamodb.GetItemOutput:
-		return tables.HashItem(out.Item)
+		return model.HashItem(out.Item)
 	case *dynamodb.UpdateItemOutput:
-		return tables.HashItem(out.Attributes)
+		return model.HashItem(out.Attributes)
 	case *dynamodb.QueryOutput:
 		for _, item := range out.Items {
-			digest = digest*31 + tables.HashItem(item)
+			digest = digest*31 + model.HashItem(item)
 		}
 	}
 	return digest
@@ -161,32 +161,32 @@ func outputDigest(out any) (digest uint64) {
 func (c seeingClient) PutItem(
 	ctx context.Context, in *dynamodb.PutItemInput, _ ...options,
 ) (*dynamodb.PutItemOutput, error) {
-	return see(ctx, c, in, "PutItem "+*in.TableName, (*tables.Client).PutItem, seeingClient.PutItem)
+	return see(ctx, c, in, "PutItem "+*in.TableName, (*model.Client).PutItem, seeingClient.PutItem)
 }
 
 // GetItem implements the client's operation.
 func (c seeingClient) GetItem(
 	ctx context.Context, in *dynamodb.GetItemInput, _ ...options,
 ) (*dynamodb.GetItemOutput, error) {
-	return see(ctx, c, in, "", (*tables.Client).GetItem, seeingClient.GetItem)
+	return see(ctx, c, in, "", (*model.Client).GetItem, seeingClient.GetItem)
 }
 
 // UpdateItem implements the client's operation.
 func (c seeingClient) UpdateItem(
 	ctx context.Context, in *dynamodb.UpdateItemInput, _ ...options,
 ) (*dynamodb.UpdateItemOutput, error) {
-	return see(ctx, c, in, "UpdateItem "+*in.TableName, (*tables.Client).UpdateItem, seeingClient.UpdateItem)
+	return see(ctx, c, in, "UpdateItem "+*in.TableName, (*model.Client).UpdateItem, seeingClient.UpdateItem)
 }
 
 // TransactWriteItems implements the client's operation.
 func (c seeingClient) TransactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...options,
 ) (*dynamodb.TransactWriteItemsOutput, error) {
-	return see(ctx, c, in, "TransactWriteItems", (*tables.Client).TransactWriteItems, seeingClient.TransactWriteItems)
+	return see(ctx, c, in, "TransactWriteItems", (*model.Client).TransactWriteItems, seeingClient.TransactWriteItems)
 }
 
 // Query implements the client's operation. The actors see an index as it is when they start: a key that is listed too
 // late or too early is read again before anything is done to it.
 func (c seeingClient) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...options) (*dynamodb.QueryOutput, error) {
-	return see(ctx, c, in, "", (*tables.Client).Query, seeingClient.Query)
+	return see(ctx, c, in, "", (*model.Client).Query, seeingClient.Query)
 }

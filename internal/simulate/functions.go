@@ -17,10 +17,10 @@ import (
 	"mobilegateway/functions/token"
 	"mobilegateway/internal/simulate/kernel"
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/settings"
 	"mobilegateway/shared/wiring"
+	model "mobilegateway/world/dynamodb"
 )
 
 // The functions of a world.
@@ -202,11 +202,11 @@ func (w *World) environment(name string) string {
 
 // tableClient is the client of one instance.
 func (w *World) tableClient(i *instance) client {
-	model := tables.NewClient(w.database)
-	model.Gate = func(_ context.Context, call tables.Call) tables.Decision { return w.tableGate(i, call) }
-	model.Sleep = func(ctx context.Context, wait time.Duration) { _ = i.Sleep(ctx, wait) }
-	model.Late = func(call tables.Call, apply func()) { w.applyLate(i, call, apply) }
-	return client{model, w, i}
+	attempts := model.NewClient(w.database)
+	attempts.Gate = func(_ context.Context, call model.Call) model.Decision { return w.tableGate(i, call) }
+	attempts.Sleep = func(ctx context.Context, wait time.Duration) { _ = i.Sleep(ctx, wait) }
+	attempts.Late = func(call model.Call, apply func()) { w.applyLate(i, call, apply) }
+	return client{attempts, w, i}
 }
 
 // outsideOf connects an instance with the models.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	model "mobilegateway/world/dynamodb"
 )
 
 type exchange = outside.Exchange
@@ -110,46 +110,46 @@ func describe(response exchange) string {
 }
 
 // tableOutcomes are the faults of a table's call, the most frequent ones first.
-var tableOutcomes = []tables.Outcome{
-	tables.AppliedResponseLost, tables.NotAppliedTimeout, tables.AppliedThenCut, tables.NotAppliedCut,
-	tables.InternalError, tables.AppliedInternalError, tables.Throttled, tables.AppliedLate,
+var tableOutcomes = []model.Outcome{
+	model.AppliedResponseLost, model.NotAppliedTimeout, model.AppliedThenCut, model.NotAppliedCut,
+	model.InternalError, model.AppliedInternalError, model.Throttled, model.AppliedLate,
 }
 
 // outcomeNames are the names of the faults in stories and counts.
-var outcomeNames = map[tables.Outcome]string{
-	tables.AppliedResponseLost: "applied, no response", tables.NotAppliedTimeout: "not applied, no response",
-	tables.AppliedThenCut: "applied, connection cut", tables.NotAppliedCut: "not applied, connection cut",
-	tables.InternalError: "not applied, 500", tables.AppliedInternalError: "applied, 500",
-	tables.Throttled: "throttled", tables.AppliedLate: "applied late", tables.Conflict: "transaction conflict",
+var outcomeNames = map[model.Outcome]string{
+	model.AppliedResponseLost: "applied, no response", model.NotAppliedTimeout: "not applied, no response",
+	model.AppliedThenCut: "applied, connection cut", model.NotAppliedCut: "not applied, connection cut",
+	model.InternalError: "not applied, 500", model.AppliedInternalError: "applied, 500",
+	model.Throttled: "throttled", model.AppliedLate: "applied late", model.Conflict: "transaction conflict",
 }
 
 // tableGate parks a task before an attempt at a table, and decides the attempt's fate.
-func (w *World) tableGate(i *instance, call tables.Call) tables.Decision {
+func (w *World) tableGate(i *instance, call model.Call) model.Decision {
 	w.gate(i, tableCall(call))
 	w.writer = i
-	decision := tables.Decision{}
+	decision := model.Decision{}
 	if w.isUnreadable(call) {
 		w.count("table: unreadable profile")
-		decision.Outcome = tables.InternalError
+		decision.Outcome = model.InternalError
 		return decision
 	}
 	if call.Writes && call.Table == ledgerTable && w.readOnly.contains(time.Now()) {
 		w.count("table: no write of the ledger")
-		decision.Outcome = tables.InternalError
+		decision.Outcome = model.InternalError
 		return decision
 	}
 	if !w.faultsOn() {
 		return decision
 	}
 	if (call.Index != "" || !call.Writes && !call.Consistent) && w.tape.Happens("index lags", w.rates.lag) {
-		decision.Lag = tables.Lag{Writes: 1 + w.tape.Choose("hidden writes", 3), Age: 5 * time.Second}
+		decision.Lag = model.Lag{Writes: 1 + w.tape.Choose("hidden writes", 3), Age: 5 * time.Second}
 	}
 	if !w.tape.Happens("table fault", w.rates.table) {
 		return decision
 	}
 	decision.Outcome = tableOutcomes[w.tape.Choose("kind of table fault", len(tableOutcomes))]
 	if call.Operation == "TransactWriteItems" && w.tape.Choose("transaction conflict", 3) == 2 {
-		decision.Outcome = tables.Conflict
+		decision.Outcome = model.Conflict
 		decision.ConflictAt = w.tape.Choose("conflict at", len(call.Items))
 	}
 	w.amountsMayStay = w.amountsMayStay || call.Table == limitTable
@@ -159,18 +159,18 @@ func (w *World) tableGate(i *instance, call tables.Call) tables.Decision {
 }
 
 // isUnreadable reports whether a call needs a profile that cannot be read.
-func (w *World) isUnreadable(call tables.Call) bool {
+func (w *World) isUnreadable(call model.Call) bool {
 	if call.Table != merchantTable || len(w.unreadable) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(call.Items, func(target tables.Target) bool {
+	return slices.ContainsFunc(call.Items, func(target model.Target) bool {
 		broken, found := w.unreadable[strings.TrimPrefix(target.Key, "merchant#")]
 		return found && broken.contains(time.Now())
 	})
 }
 
 // tableCall names a call of a table without its keys.
-func tableCall(call tables.Call) string {
+func tableCall(call model.Call) string {
 	name := tableCalls[call.Operation+call.Table+call.Index]
 	if name == "" {
 		return "table " + call.Operation + " " + call.Table + call.Index
@@ -185,7 +185,7 @@ var tableCalls = map[string]string{
 }
 
 // applyLate applies a write some time after its client gave up, or never.
-func (w *World) applyLate(i *instance, call tables.Call, apply func()) {
+func (w *World) applyLate(i *instance, call model.Call, apply func()) {
 	wait := draw(w, "late write", 100*time.Millisecond, time.Second, 3*time.Second, time.Minute)
 	w.kernel.At(time.Now().Add(wait), "late write", func() {
 		w.logf("late write applied: %s", call)

@@ -19,9 +19,9 @@ import (
 	"mobilegateway/internal/gatewayctl"
 	"mobilegateway/internal/simulate/kernel"
 	"mobilegateway/internal/simulate/outside"
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/internal/simulate/tape"
 	"mobilegateway/shared/ledger"
+	model "mobilegateway/world/dynamodb"
 )
 
 const (
@@ -43,7 +43,7 @@ var loadBlueprint = sync.OnceValue(newBlueprint)
 type World struct {
 	tape       *tape.Tape
 	kernel     *kernel.Kernel
-	database   *tables.Database
+	database   *model.Database
 	secrets    *outside.Secrets
 	operators  map[string]*outside.Operator       // by host
 	platforms  map[string]*platform               // by host; none but in a history of platforms
@@ -65,7 +65,7 @@ type World struct {
 
 	stream       stream
 	nextSweep    time.Time // zero: none is scheduled
-	bareClient   *tables.Client
+	bareClient   *model.Client
 	noItems      *dynamodb.QueryOutput // the result of a query of an empty shard
 	writer       *instance             // that made the last call of a table
 	operatorNext map[string]time.Time
@@ -171,7 +171,7 @@ func newWorld(b *blueprint, choices *tape.Tape) *World {
 		operatorNext: map[string]time.Time{}, unreadable: map[string]window{}, faultsBy: map[string]int{},
 		sites: map[siteName]*Site{}, refused: map[string]time.Time{}, changed: map[string]*merchantState{},
 	}
-	w.bareClient, w.noItems = tables.NewClient(w.database), &dynamodb.QueryOutput{}
+	w.bareClient, w.noItems = model.NewClient(w.database), &dynamodb.QueryOutput{}
 	w.kernel.MaxSteps = maxSteps
 	w.checker = newChecker(w)
 	w.secrets = &outside.Secrets{Faults: w.faults, Trace: w.logText}

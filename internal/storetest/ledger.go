@@ -8,16 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
+	model "mobilegateway/world/dynamodb"
 )
 
 // Ledger is the ledger's store. Any number of goroutines may use it.
 type Ledger struct {
 	Faults
 	store            *dynamo.Store
-	client           *tables.Client
+	client           *model.Client
 	concurrentWrites int
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/limit/dynamo"
+	model "mobilegateway/world/dynamodb"
 )
 
 // Limits is the store of rates and daily amounts. A ConcurrentWrite gives them the error of a conflict. Any number of
@@ -16,7 +16,7 @@ import (
 type Limits struct {
 	Faults
 	store  *dynamo.Store
-	client *tables.Client
+	client *model.Client
 }
 
 var (

@@ -1,7 +1,7 @@
 // Package storetest has the shipping stores over tables in memory, for tests. It injects faults into their calls: an
 // error, a lost response, a concurrent write.
 //
-// It has no rules of its own: internal/simulate/tables is the model of DynamoDB, and the stores are the deployed ones.
+// It has no rules of its own: world/dynamodb is the model of DynamoDB, and the stores are the deployed ones.
 package storetest
 
 import (
@@ -10,23 +10,23 @@ import (
 	"math"
 	"time"
 
-	"mobilegateway/internal/simulate/tables"
 	"mobilegateway/shared/ledger/dynamo"
+	model "mobilegateway/world/dynamodb"
 )
 
 const table = "table"
 
 // newClient returns a client of an empty table with the ledger's schema. The other stores need only its key. Indexes
 // never lag, and nothing reads the stream, so the database forgets every change.
-func newClient() *tables.Client {
+func newClient() *model.Client {
 	schema := dynamo.Schema(table)
 	schema.StreamSpecification = nil
-	database := tables.New(time.Now)
+	database := model.New(time.Now)
 	mustSucceed("create a table", database.CreateTable(schema, ""))
-	client := tables.NewClient(database)
-	client.Gate = func(context.Context, tables.Call) tables.Decision {
+	client := model.NewClient(database)
+	client.Gate = func(context.Context, model.Call) model.Decision {
 		database.Trim(math.MaxInt64)
-		return tables.Decision{}
+		return model.Decision{}
 	}
 	return client
 }

@@ -1,4 +1,4 @@
-package tables
+package dynamodb
 
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"

@@ -1,4 +1,4 @@
-// Package tables is a model of DynamoDB in memory, at the level of the SDK's client, for the simulator.
+// Package dynamodb is a model of DynamoDB in memory, at the level of the SDK's client, for the simulator.
 //
 // Database has the operations, expressions and errors that the gateway uses. It is deterministic, and every operation
 // is atomic. It reads the time through a function, starts no goroutines and has no locks: one task uses it at a time.
@@ -6,7 +6,7 @@
 //
 // It does not copy values. Neither a caller nor the model changes a value of an item once it is stored. A part of
 // DynamoDB that the model does not have is a panic that names it, so that no test passes by accident.
-package tables
+package dynamodb
 
 import (
 	"iter"
