@@ -12,14 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/dynamo"
-	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/operatorstub/platforms"
-	"mobilegateway/internal/runtimeapi"
-	"mobilegateway/internal/template"
 	"mobilegateway/shared/awsclient"
+	"mobilegateway/world/dynoxide"
+	"mobilegateway/world/lambda"
+	"mobilegateway/world/secrets"
+	"mobilegateway/world/streams"
+	"mobilegateway/world/template"
 )
 
 // baseline is the name of the minimal function that the others are compared with.
@@ -113,12 +113,12 @@ func (s *fixture) startDynamoDB(ctx context.Context, tables []template.Table) (h
 	for i := range tables {
 		tables[i].StreamView = ""
 	}
-	client := dynamo.NewClient(engine.Endpoint(), "us-east-1", "BENCH", "bench", time.Now)
+	client := streams.NewClient(engine.Endpoint(), "us-east-1", "BENCH", "bench", time.Now)
 	if err := client.EnsureTables(ctx, tables); err != nil {
 		return nil, err
 	}
 	address, err := url.Parse(engine.Endpoint())
-	return dynamo.NewProxy(address), err
+	return streams.NewProxy(address), err
 }
 
 // newSecretsManager returns a Secrets Manager with the template's secrets, without values.
@@ -128,7 +128,7 @@ func (s *fixture) newSecretsManager(list []template.Secret) (http.Handler, error
 		return nil, err
 	}
 	s.closers = append(s.closers, func() { _ = os.RemoveAll(folder) })
-	store, err := secrets.Open(filepath.Join(folder, "secrets.json"), time.Now, runtimeapi.NewRequestID)
+	store, err := secrets.Open(filepath.Join(folder, "secrets.json"), time.Now, lambda.NewRequestID)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s *fixture) programPath(name string) string { return filepath.Join(s.folde
 
 // newFunction returns a function that runs a program in the environment of template.yaml. The minimal function has the
 // environment of the first one. warm sets whether it opens its connections in the init phase.
-func (s *fixture) newFunction(name string, warm bool) (*runtimeapi.Function, error) {
+func (s *fixture) newFunction(name string, warm bool) (*lambda.Function, error) {
 	found := s.deployment.Function(name)
 	if name == baseline {
 		found = &s.deployment.Functions[0]
@@ -167,7 +167,7 @@ func (s *fixture) newFunction(name string, warm bool) (*runtimeapi.Function, err
 	environment := maps.Clone(found.Environment)
 	maps.Copy(environment, s.endpoints)
 	environment["WARM_CONNECTIONS"] = fmt.Sprint(warm)
-	return runtimeapi.NewFunction(runtimeapi.Spec{
+	return lambda.NewFunction(lambda.Spec{
 		Name: name, Bootstrap: s.programPath(name), Env: environment, Timeout: found.Timeout, Memory: found.MemoryMB,
 		MaxProcesses: 1,
 	}), nil

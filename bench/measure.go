@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/internal/runtimeapi"
+	"mobilegateway/world/lambda"
 )
 
 type report struct {
@@ -99,7 +99,7 @@ func (s *fixture) measureStarts(
 			if err != nil {
 				return nil, err
 			}
-			result, err := f.InvokeEvent(ctx, runtimeapi.Event{Payload: []byte("{}")})
+			result, err := f.InvokeEvent(ctx, lambda.Event{Payload: []byte("{}")})
 			f.Close()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -181,7 +181,7 @@ func (s *fixture) runBatch(ctx context.Context, kind requestKind, from, number i
 
 // sendBatch sends the requests of a batch and counts the calls of each.
 func (s *fixture) sendBatch(
-	ctx context.Context, f *runtimeapi.Function, kind requestKind, from, number int,
+	ctx context.Context, f *lambda.Function, kind requestKind, from, number int,
 ) (batchResult, error) {
 	var b batchResult
 	for i := range number + 1 {
@@ -222,8 +222,8 @@ func (s *fixture) drainCalls() (callCounts, time.Duration) {
 }
 
 // invokeAndCheck sends one event and checks the status of its response; 0 accepts any.
-func invokeAndCheck(ctx context.Context, f *runtimeapi.Function, event []byte, status int) (time.Duration, error) {
-	result, err := f.InvokeEvent(ctx, runtimeapi.Event{Payload: event})
+func invokeAndCheck(ctx context.Context, f *lambda.Function, event []byte, status int) (time.Duration, error) {
+	result, err := f.InvokeEvent(ctx, lambda.Event{Payload: event})
 	if err != nil {
 		return 0, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"mobilegateway/internal/template"
+	"mobilegateway/world/template"
 )
 
 // The rules of the kinds of requests.

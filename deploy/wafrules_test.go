@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"mobilegateway/internal/template/node"
+	"mobilegateway/world/template/node"
 )
 
 // wafRequest is what the rules of deploy/waf.yaml inspect. The path is as it was sent, with its escapes.

@@ -21,15 +21,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/localtest"
-	"mobilegateway/internal/template"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/world/dynoxide"
+	"mobilegateway/world/template"
 )
 
 // The exported payments: all of one merchant, on several days, a few of them on the first day.

@@ -8,9 +8,9 @@ import (
 
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/iamcheck"
-	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/localtest"
-	"mobilegateway/internal/template/roles"
+	"mobilegateway/world/awscalls"
+	"mobilegateway/world/template/roles"
 )
 
 // runAndCheckPermissions runs the tests, then requires that template.yaml's roles allow each AWS call of all local

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mobilegateway/internal/dynoxide"
+	"mobilegateway/world/dynoxide"
 )
 
 // database is the gateway's database. It outlives its process: a killed one starts again on the same port and file.

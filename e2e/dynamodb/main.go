@@ -17,7 +17,7 @@ import (
 // packages are the packages whose tests use DynamoDB.
 var packages = []string{
 	"./shared/ledger/dynamo", "./shared/merchant/dynamo", "./shared/webhook/dynamo", "./shared/limit/dynamo",
-	"./functions/sweep", "./internal/local/dynamo", "./world/dynamodb",
+	"./functions/sweep", "./world/streams", "./world/dynamodb",
 }
 
 func main() {

@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/operatorstub"
 	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/awsclient"
+	"mobilegateway/world/inbox"
 )
 
 // ScheduleSpeed divides lifetimes and schedules, as in the stories' local run.

@@ -12,14 +12,14 @@ import (
 	"sync"
 	"time"
 
-	"mobilegateway/internal/runtimeapi"
+	"mobilegateway/world/lambda"
 )
 
 // maxEventBytes limits a message of LocalStack's executor, in bytes: an event of 6 MB in a JSON string.
 const maxEventBytes = 16 << 20
 
 // environmentPool has the execution environments that LocalStack started through executor/gateway_executor.py. Each is
-// one process of a function, driven by the Runtime API of internal/runtimeapi.
+// one process of a function, driven by the Runtime API of world/lambda.
 type environmentPool struct {
 	// logs is the folder of the functions' logs.
 	logs string
@@ -34,8 +34,8 @@ type environmentPool struct {
 
 type executionEnvironment struct {
 	name     string // the function's folder below functions/, such as charge
-	spec     runtimeapi.Spec
-	function *runtimeapi.Function
+	spec     lambda.Spec
+	function *lambda.Function
 	log      io.Closer
 }
 
@@ -71,11 +71,11 @@ func (e *environmentPool) start(w http.ResponseWriter, r *http.Request) {
 			delete(message.Environment, variable)
 		}
 	}
-	spec := runtimeapi.Spec{
+	spec := lambda.Spec{
 		Name: message.Function, Bootstrap: message.Bootstrap, Env: message.Environment, Memory: message.Memory,
 		Timeout: time.Duration(message.Timeout) * time.Second, MaxProcesses: 1, Log: log,
 	}
-	e.running[r.PathValue("id")] = &executionEnvironment{name, spec, runtimeapi.NewFunction(spec), log}
+	e.running[r.PathValue("id")] = &executionEnvironment{name, spec, lambda.NewFunction(spec), log}
 }
 
 // override sets a variable in every function's environment, from the next process on.
@@ -86,7 +86,7 @@ func (e *environmentPool) override(variable, value string) {
 	for _, running := range e.running {
 		running.spec.Env[variable] = value
 		before := running.function
-		running.function = runtimeapi.NewFunction(running.spec)
+		running.function = lambda.NewFunction(running.spec)
 		go before.Close() // it may end an event first
 	}
 }
@@ -98,7 +98,7 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	}
 	e.mu.Lock()
 	found := e.running[r.PathValue("id")]
-	var function *runtimeapi.Function
+	var function *lambda.Function
 	if found != nil {
 		function = found.function
 		e.eventCount[found.name]++
@@ -111,7 +111,7 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the environment does not exist", http.StatusNotFound)
 		return
 	}
-	result, err := function.InvokeEvent(r.Context(), runtimeapi.Event{
+	result, err := function.InvokeEvent(r.Context(), lambda.Event{
 		ID: message.ID, ARN: message.ARN, Trace: message.Trace, Payload: []byte(message.Payload),
 	})
 	if err != nil {

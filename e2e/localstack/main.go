@@ -4,7 +4,7 @@
 // `make e2e-localstack`.
 //
 // LocalStack provides API Gateway, DynamoDB with streams, Secrets Manager, EventBridge and CloudFormation. The
-// functions are the programs of `sam build`. internal/runtimeapi runs them, because LocalStack's own executor needs
+// functions are the programs of `sam build`. world/lambda runs them, because LocalStack's own executor needs
 // containers.
 package main
 

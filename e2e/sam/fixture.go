@@ -12,9 +12,9 @@ import (
 	"mobilegateway/deploy/samcli"
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/dynamo"
-	"mobilegateway/internal/local/secrets"
-	"mobilegateway/internal/runtimeapi"
+	"mobilegateway/world/lambda"
+	"mobilegateway/world/secrets"
+	"mobilegateway/world/streams"
 )
 
 // fixture is the environment of the functions: a database, secrets, an operator, merchants, and an image with their
@@ -73,7 +73,7 @@ func (s *suite) newFixture(ctx context.Context, name string) (f *fixture, err er
 }
 
 func (f *fixture) serveSecrets() (string, error) {
-	store, err := secrets.Open(filepath.Join(f.Dir, f.name, "secrets.json"), time.Now, runtimeapi.NewRequestID)
+	store, err := secrets.Open(filepath.Join(f.Dir, f.name, "secrets.json"), time.Now, lambda.NewRequestID)
 	if err != nil {
 		return "", err
 	}
@@ -85,19 +85,19 @@ func (f *fixture) serveSecrets() (string, error) {
 	return harness.ListenAndServe(f.hostAddress, store)
 }
 
-func (f *fixture) dynamoClient() *dynamo.Client {
-	return dynamo.NewClient(f.dynamoURL, region, f.name, "secret", time.Now)
+func (f *fixture) dynamoClient() *streams.Client {
+	return streams.NewClient(f.dynamoURL, region, f.name, "secret", time.Now)
 }
 
 // pumpStream passes the records of the ledger's stream to an invoker, as Lambda does. filtered applies the template's
 // filters.
-func (f *fixture) pumpStream(ctx context.Context, to dynamo.Invoker, filtered bool) {
+func (f *fixture) pumpStream(ctx context.Context, to streams.Invoker, filtered bool) {
 	for _, function := range f.template.Functions {
 		for _, stream := range function.Streams {
 			if !filtered {
 				stream.Filters = nil
 			}
-			(&dynamo.Pump{
+			(&streams.Pump{
 				Client: f.dynamoClient(), Table: f.template.Table(stream.Table).Name, Stream: stream, Function: to,
 				Checkpoint: filepath.Join(f.Dir, f.name, "stream.json"), Now: time.Now, Logf: f.Logf,
 			}).Run(ctx)

@@ -14,7 +14,7 @@ import (
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/template"
+	"mobilegateway/world/template"
 )
 
 func main() {

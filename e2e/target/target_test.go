@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
-	"mobilegateway/internal/local/secrets"
-	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/shared/awsclient"
+	"mobilegateway/world/lambda"
+	"mobilegateway/world/secrets"
 )
 
 // TestStackIsRefused checks which stacks must not be tested.
@@ -50,7 +50,7 @@ func TestStackIsRefused(t *testing.T) {
 
 // TestSeededStackIsCheckedAgain checks a stack that was seeded for tests and has a real operator by now.
 func TestSeededStackIsCheckedAgain(t *testing.T) {
-	store, err := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), time.Now, runtimeapi.NewRequestID)
+	store, err := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), time.Now, lambda.NewRequestID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	local "mobilegateway/internal/local/dynamo"
+	local "mobilegateway/world/streams"
 
 	"mobilegateway/functions/relay"
-	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/template"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/world/dynoxide"
+	"mobilegateway/world/template"
 )
 
 // lambdaInvoker invokes the relay with a timeout, as Lambda does.

@@ -8,9 +8,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"mobilegateway/internal/template"
-	"mobilegateway/internal/template/roles"
 	"mobilegateway/shared/telemetry"
+	"mobilegateway/world/template"
+	"mobilegateway/world/template/roles"
 )
 
 // alarmMetric is one metric that an alarm of template.yaml watches.

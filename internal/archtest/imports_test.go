@@ -59,7 +59,7 @@ func TestImportViolation(t *testing.T) {
 		{"functions/pay/bootstrap", modulePath + "/functions/pay", true},
 		{"functions/pay", modulePath + "/functions/payment", false},
 		{"functions/pay", modulePath + "/functions/sms", false},
-		{"cmd/gatewayctl", modulePath + "/internal/template", true},
+		{"cmd/gatewayctl", modulePath + "/world/template", true},
 		{"cmd/gatewayctl", modulePath + "/shared/ledger/ledgertest", false},
 	}
 	for _, c := range cases {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/template"
 	"mobilegateway/shared/settings"
+	"mobilegateway/world/template"
 )
 
 // loadTemplate loads template.yaml.

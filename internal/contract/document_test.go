@@ -12,7 +12,7 @@ import (
 
 	"mobilegateway/internal/contract"
 	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/template"
+	"mobilegateway/world/template"
 )
 
 // load reads the published document.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/dynoxide"
+	"mobilegateway/world/dynoxide"
 )
 
 // ReferenceVariable is the environment variable with the endpoint of the reference. The reference must separate data by

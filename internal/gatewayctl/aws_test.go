@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"mobilegateway/internal/dynamotest"
-	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/local/dynamo"
-	"mobilegateway/internal/local/secrets"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/world/awscalls"
+	"mobilegateway/world/secrets"
+	"mobilegateway/world/streams"
 )
 
 // newLocalAWSTool returns a tool with real stores and, like a new deployment, secrets without a value. The recorder has
@@ -47,7 +47,7 @@ func newLocalAWSTool(t *testing.T) (*testTool, *awsclient.Client, *awscalls.Reco
 	record := awscalls.New(map[string]string{"LOCAL": "gatewayctl"}, map[string]string{
 		"ledger": "LedgerTable", "merchants": "MerchantTable", "limits": "LimitTable",
 	}, "LOCAL", func() {})
-	database := httptest.NewServer(record.WrapDynamoDB(dynamo.NewProxy(engine)))
+	database := httptest.NewServer(record.WrapDynamoDB(streams.NewProxy(engine)))
 	t.Cleanup(database.Close)
 	server := httptest.NewServer(record.WrapSecretsManager(vault))
 	t.Cleanup(server.Close)

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/template/roles"
+	"mobilegateway/world/awscalls"
+	"mobilegateway/world/template/roles"
 )
 
 // Compare lists the differences between the template's permissions and a record, in order. The record must have every

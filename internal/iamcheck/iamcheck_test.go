@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"mobilegateway/internal/iamcheck"
-	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/template/roles"
+	"mobilegateway/world/awscalls"
+	"mobilegateway/world/template/roles"
 )
 
 // minimalTemplate has one function; a test fills in its role's statements.

@@ -13,14 +13,14 @@ import (
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/iamcheck"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/localtest"
-	"mobilegateway/internal/template/roles"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/world/awscalls"
+	"mobilegateway/world/template/roles"
 )
 
 // deliveryTimeout bounds the wait for asynchronous calls.

@@ -1,8 +1,8 @@
 package iamcheck
 
 import (
-	"mobilegateway/internal/local/awscalls"
-	"mobilegateway/internal/template/roles"
+	"mobilegateway/world/awscalls"
+	"mobilegateway/world/template/roles"
 )
 
 // servicePermission is a permission that AWS itself needs in a function's role.

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/template"
+	"mobilegateway/world/template"
 )
 
 // deployFlags are the build flags of the deployed programs (see the Makefile's build target).

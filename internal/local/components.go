@@ -11,18 +11,18 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/dynoxide"
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local/apigateway"
-	"mobilegateway/internal/local/dynamo"
-	"mobilegateway/internal/local/inbox"
-	"mobilegateway/internal/local/secrets"
-	"mobilegateway/internal/local/sigv4"
 	"mobilegateway/internal/operatorstub"
 	"mobilegateway/internal/operatorstub/platforms"
-	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
-	"mobilegateway/internal/template"
+	"mobilegateway/world/apigateway"
+	"mobilegateway/world/dynoxide"
+	"mobilegateway/world/inbox"
+	"mobilegateway/world/lambda"
+	"mobilegateway/world/secrets"
+	"mobilegateway/world/sigv4"
+	"mobilegateway/world/streams"
+	"mobilegateway/world/template"
 )
 
 // scheduleInterval is how often a scheduled function is invoked in the local run; its schedule is ignored.
@@ -59,7 +59,7 @@ func (r *Gateway) programsDir() string {
 }
 
 func (r *Gateway) startSecrets(context.Context) (err error) {
-	r.secrets, err = secrets.Open(r.dataPath("secrets.json"), time.Now, runtimeapi.NewRequestID)
+	r.secrets, err = secrets.Open(r.dataPath("secrets.json"), time.Now, lambda.NewRequestID)
 	if err != nil {
 		return withResetHint(err)
 	}
@@ -92,10 +92,10 @@ func (r *Gateway) startDynamoDB(ctx context.Context) error {
 		r.runUntilClose(func(ctx context.Context) { r.watchDynamoDB(ctx, engine) })
 		r.dynamoURL, r.dynamoPID = engine.Endpoint(), engine.PID()
 	}
-	r.dynamoClient = dynamo.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), databaseSecretKey, time.Now)
+	r.dynamoClient = streams.NewClient(r.dynamoURL, region, accessKey(r.config.Dir), databaseSecretKey, time.Now)
 	endpoint, err := url.Parse(r.dynamoURL)
 	if err == nil {
-		service := dynamo.NewProxy(endpoint)
+		service := streams.NewProxy(endpoint)
 		if r.recorder != nil {
 			service = r.recorder.WrapDynamoDB(service)
 		}
@@ -169,7 +169,7 @@ func (r *Gateway) startFunctions(context.Context) error {
 			return withFolderHint("write the log of "+f.Name, err)
 		}
 		r.onClose(func() { _ = out.Close() })
-		function := runtimeapi.NewFunction(runtimeapi.Spec{
+		function := lambda.NewFunction(lambda.Spec{
 			Name: f.LogicalID, Bootstrap: filepath.Join(r.programsDir(), f.Name, "bootstrap"),
 			Env: r.functionEnvironment(f), Timeout: f.Timeout, Memory: f.MemoryMB,
 			Log:             &functionLog{name: f.Name, file: out, console: r.console},
@@ -201,7 +201,7 @@ func (r *Gateway) startEventSources(context.Context) error {
 			if table == nil {
 				return fmt.Errorf("%s: the stream of %s: template.yaml has no such table", f.LogicalID, stream.Table)
 			}
-			pump := &dynamo.Pump{
+			pump := &streams.Pump{
 				Client: r.dynamoClient, Table: table.Name, Stream: stream, Function: function,
 				Checkpoint: r.dataPath("stream-" + f.Name + ".json"), Now: time.Now, Logf: r.console.printf,
 			}
@@ -215,7 +215,7 @@ func (r *Gateway) startEventSources(context.Context) error {
 }
 
 // invokeOnSchedule invokes a scheduled function until ctx ends, one invocation at a time.
-func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, function *runtimeapi.Function) {
+func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, function *lambda.Function) {
 	ticker := time.NewTicker(scheduleInterval)
 	defer ticker.Stop()
 	for {
@@ -237,5 +237,5 @@ func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, fun
 func scheduledEvent(now time.Time) []byte {
 	return fmt.Appendf(nil, `{"version":"0","id":%q,"detail-type":"Scheduled Event","source":"aws.events",`+
 		`"account":"000000000000","time":%q,"region":%q,"resources":[],"detail":{}}`,
-		runtimeapi.NewRequestID(), now.UTC().Format(time.RFC3339), region)
+		lambda.NewRequestID(), now.UTC().Format(time.RFC3339), region)
 }

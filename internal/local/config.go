@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/sandbox"
-	"mobilegateway/internal/template"
+	"mobilegateway/world/template"
 )
 
 // Config configures a run. Root and Dir are required.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"mobilegateway/internal/local/apigateway"
+	"mobilegateway/world/apigateway"
 )
 
 // console writes lines for the person at the terminal. It never shows a token, a number or a body.

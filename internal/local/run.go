@@ -19,14 +19,14 @@ import (
 	"time"
 
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local/dynamo"
-	"mobilegateway/internal/local/inbox"
-	"mobilegateway/internal/local/secrets"
 	"mobilegateway/internal/loopback"
 	"mobilegateway/internal/operatorstub/platforms"
-	"mobilegateway/internal/runtimeapi"
 	"mobilegateway/internal/sandbox"
-	"mobilegateway/internal/template"
+	"mobilegateway/world/inbox"
+	"mobilegateway/world/lambda"
+	"mobilegateway/world/secrets"
+	"mobilegateway/world/streams"
+	"mobilegateway/world/template"
 )
 
 // drainTimeout bounds the wait for open requests at the end.
@@ -42,12 +42,12 @@ type Gateway struct {
 	recorder     CallRecorder // nil without Config.RecordCalls
 	dynamoURL    string       // of the database itself
 	dynamoPID    int          // 0 if the run did not start the database
-	dynamoClient *dynamo.Client
+	dynamoClient *streams.Client
 	secrets      *secrets.Store
 	sandbox      *sandbox.Sandbox
 	inbox        *inbox.Inbox
-	stubs        *platforms.Config               // nil without Config.Stubs
-	functions    map[string]*runtimeapi.Function // by logical id
+	stubs        *platforms.Config           // nil without Config.Stubs
+	functions    map[string]*lambda.Function // by logical id
 	failed       chan error
 
 	info             Info
@@ -69,7 +69,7 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 		return nil, err
 	}
 	r := &Gateway{
-		config: config, functions: map[string]*runtimeapi.Function{}, secretKey: rand.Text(),
+		config: config, functions: map[string]*lambda.Function{}, secretKey: rand.Text(),
 		failed: make(chan error, 8), processesChanged: make(chan struct{}, 1),
 	}
 	r.console = &console{out: r.config.Out}

@@ -21,13 +21,13 @@ import (
 
 	"mobilegateway/internal/gatewayctl"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/inbox"
 	"mobilegateway/internal/localtest"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/webhook"
+	"mobilegateway/world/inbox"
 )
 
 // deliveryTimeout bounds the time until a notification arrives.

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/local/awscalls"
 	"mobilegateway/internal/repository"
-	"mobilegateway/internal/template"
+	"mobilegateway/world/awscalls"
+	"mobilegateway/world/template"
 )
 
 // startTimeout bounds a start, including the build of the programs.

@@ -1,0 +1,172 @@
+package template
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"mobilegateway/world/template/node"
+)
+
+// document is the template as it is written.
+type document struct {
+	Parameters map[string]struct {
+		Default *string `yaml:"Default"`
+	} `yaml:"Parameters"`
+	Globals struct {
+		Function yaml.Node `yaml:"Function"`
+	} `yaml:"Globals"`
+	Conditions yaml.Node `yaml:"Conditions"`
+	Resources  yaml.Node `yaml:"Resources"`
+}
+
+// resolver resolves values with intrinsic functions. It keeps the first error in err, so that a reader checks it once
+// per resource; what it returns after an error has no meaning.
+type resolver struct {
+	references    map[string]string // Template.References
+	resourceTypes map[string]string // by logical id
+	conditions    yaml.Node
+	err           error
+}
+
+func newResolver(root *document, options Options) (*resolver, error) {
+	r := &resolver{
+		references: map[string]string{}, resourceTypes: map[string]string{}, conditions: root.Conditions,
+	}
+	for name, parameter := range root.Parameters {
+		if parameter.Default != nil {
+			r.references[name] = *parameter.Default
+		}
+	}
+	for name, value := range options.Parameters {
+		if _, known := root.Parameters[name]; !known {
+			return nil, fmt.Errorf("the template has no parameter %s", name)
+		}
+		r.references[name] = value
+	}
+	for name, value := range map[string]string{
+		"StackName": cmp.Or(options.StackName, "local"), "AccountId": "000000000000",
+		"Region": cmp.Or(options.Region, "us-east-1"), "Partition": "aws", "URLSuffix": "amazonaws.com",
+	} {
+		r.references["AWS::"+name] = value
+	}
+	return r, r.nameResources(&root.Resources, options.TablePrefix)
+}
+
+// nameResources sets what a reference to each resource resolves to. That is the name in the template, else the logical
+// id, with the prefix if it is a table.
+func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error {
+	for id, resource := range node.Entries(resources) {
+		r.references[id] = id
+		if kind := node.At(resource, "Type"); kind != nil {
+			r.resourceTypes[id] = kind.Value
+		}
+		if r.resourceTypes[id] == "AWS::DynamoDB::Table" {
+			r.references[id] = tablePrefix + id
+		}
+	}
+	for id, resource := range node.Entries(resources) {
+		for _, property := range []string{"TableName", "Name", "LogGroupName", "FunctionName"} {
+			if n := node.At(resource, "Properties", property); n != nil {
+				r.references[id] = r.text(n)
+			}
+		}
+		if r.err != nil {
+			return fmt.Errorf("%s: %w", id, r.err)
+		}
+	}
+	return nil
+}
+
+// fail records an error at the line of a node, unless there is one already.
+func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("line %d: %w", n.Line, fmt.Errorf(format, args...))
+	}
+}
+
+// text resolves a scalar, !Ref, !Sub or !If to its text; nil is "".
+func (r *resolver) text(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	switch {
+	case n.Tag == "!If":
+		return r.text(r.branch(n))
+	case n.Kind != yaml.ScalarNode:
+		r.fail(n, "a text was expected")
+	case n.Tag == "!Ref":
+		return r.reference(n, n.Value)
+	case n.Tag == "!Sub":
+		return r.substitute(n)
+	case strings.HasPrefix(n.Tag, "!!"):
+		return n.Value
+	default:
+		r.fail(n, "%s is not supported", n.Tag)
+	}
+	return ""
+}
+
+// number resolves a number; a missing one is the fallback.
+func (r *resolver) number(n *yaml.Node, fallback float64) float64 {
+	text := r.text(n)
+	if text == "" {
+		return fallback
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		r.fail(n, "%q is not a number", text)
+	}
+	return value
+}
+
+// reference resolves the name of a parameter, a pseudo parameter or a resource.
+func (r *resolver) reference(n *yaml.Node, name string) string {
+	value, known := r.references[name]
+	if !known {
+		r.fail(n, "%q refers to nothing, or to a parameter without a value", name)
+	}
+	return value
+}
+
+// subPlaceholder is one ${...} of !Sub.
+var subPlaceholder = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
+
+func (r *resolver) substitute(n *yaml.Node) string {
+	return subPlaceholder.ReplaceAllStringFunc(n.Value, func(match string) string {
+		return r.reference(n, match[2:len(match)-1])
+	})
+}
+
+// branch selects the value of !If [Condition, then, else].
+func (r *resolver) branch(n *yaml.Node) *yaml.Node {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
+		r.fail(n, "!If needs a condition and two values")
+		return nil
+	}
+	condition := node.At(&r.conditions, n.Content[0].Value)
+	if condition == nil {
+		r.fail(n, "there is no condition %q", n.Content[0].Value)
+		return nil
+	}
+	if r.isTrue(condition) {
+		return n.Content[1]
+	}
+	return n.Content[2]
+}
+
+// isTrue evaluates a condition: !Equals of two texts, or !Not of one condition.
+func (r *resolver) isTrue(n *yaml.Node) bool {
+	switch {
+	case n.Kind == yaml.SequenceNode && n.Tag == "!Not" && len(n.Content) == 1:
+		return !r.isTrue(n.Content[0])
+	case n.Kind == yaml.SequenceNode && n.Tag == "!Equals" && len(n.Content) == 2:
+		return r.text(n.Content[0]) == r.text(n.Content[1])
+	}
+	r.fail(n, "the condition %s is not supported", n.Tag)
+	return false
+}
