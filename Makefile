@@ -10,7 +10,7 @@ DEPLOY = CGO_ENABLED=0 GOFLAGS="-tags=lambda.norpc -trimpath -buildvcs=false '-l
 # Tests of other processes, which are built without the race detector, and tests that do one thing after the other: a
 # run with the race detector would find nothing. The simulator runs one task at a time; the race detector does not see
 # that, because sync.WaitGroup.Wait disables it while it parks.
-WITHOUT_RACE = /internal/archtest$$|/internal/contract$$|/internal/localtest$$|/internal/simulate$$|/internal/simulate/knownbad|/bench|/e2e
+WITHOUT_RACE = /internal/archtest$$|/internal/contract$$|/proof/kits/localtest$$|/internal/simulate$$|/internal/simulate/knownbad|/bench|/e2e
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

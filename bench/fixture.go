@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/dynoxide"
 	"mobilegateway/world/lambda"
+	"mobilegateway/world/operators/platforms"
 	"mobilegateway/world/secrets"
 	"mobilegateway/world/streams"
 	"mobilegateway/world/template"

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // speed divides the lifetimes and schedules of the run that the stories share.

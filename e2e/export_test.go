@@ -22,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"

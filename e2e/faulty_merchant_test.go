@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // acceleratedSpeed divides the schedules, so that a day takes 24 seconds.

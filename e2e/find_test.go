@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // foundTransactions is the output of find.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // ctlSession is a local run with the gatewayctl program.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // rotationOverlap is how long the old token and client secret stay valid in the rotation tests.

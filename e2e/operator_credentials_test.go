@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // TestOperatorCredentials starts with credentials that lack service_id, as an earlier version let an engineer store

@@ -8,7 +8,7 @@ import (
 
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/iamcheck"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/world/awscalls"
 	"mobilegateway/world/template/roles"
 )

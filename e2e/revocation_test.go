@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mobilegateway/e2e/harness"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // stubWait bounds the wait for a payment's end at the speed of TestStubs.

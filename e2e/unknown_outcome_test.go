@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/ledger"
 )
 

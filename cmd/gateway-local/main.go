@@ -2,7 +2,7 @@
 //
 // Its settings are environment variables: PORT (3000; 0 for free ports), SPEED, RESET=1, LOCAL_DIR, and STANDINS=1 for
 // a stub of each operator's platform. The variable AWS_ENDPOINT_URL_DYNAMODB selects another database. SANDBOX_SEED
-// turns on fault injection (internal/sandbox/README.md). Every duration of template.yaml can be set by its name.
+// turns on fault injection (world/operators/sandbox/README.md). Every duration of template.yaml can be set by its name.
 package main
 
 import (

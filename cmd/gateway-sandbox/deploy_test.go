@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/sandbox"
+	"mobilegateway/world/operators/sandbox"
 )
 
 // readStack returns the text of the program's own stack.

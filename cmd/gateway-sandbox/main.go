@@ -1,5 +1,5 @@
 // Command gateway-sandbox runs the sandbox operator as its own program, for gateways on other machines: its API, its
-// payment page and its control port (internal/sandbox). The local run has its own sandbox and does not need it.
+// payment page and its control port (world/operators/sandbox). The local run has its own sandbox and does not need it.
 //
 // The flags set the address to listen on and the public address. Tokens come only from the environment, because lists
 // of processes show flags. SANDBOX_TOKENS are for the operator API, SANDBOX_CONTROL_TOKENS for the control port, and
@@ -25,8 +25,8 @@ import (
 	"time"
 
 	"mobilegateway/internal/loopback"
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/localhost"
+	"mobilegateway/world/operators/sandbox"
 )
 
 // Environment variables with the tokens. A token has at least minTokenLength characters.

@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	opcredentials "mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
+	"mobilegateway/world/operators/sandbox"
 )
 
 const (

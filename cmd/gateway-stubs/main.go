@@ -1,5 +1,5 @@
 // Command gateway-stubs serves the stubs of all operators' platforms on one port of this machine
-// (internal/operatorstub/platforms). make run STANDINS=1 serves them itself and does not need this program.
+// (world/operators/platforms). make run STANDINS=1 serves them itself and does not need this program.
 //
 // It writes the accounts to a file for gatewayctl operator set, and prints one line for each call. It ends with the
 // program that started it, or at a signal.
@@ -21,9 +21,9 @@ import (
 
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/loopback"
-	"mobilegateway/internal/operatorstub"
-	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/shared/localhost"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/platforms"
 )
 
 func main() {
@@ -56,7 +56,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	logf := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	config := platforms.Config{
 		URL: "http://" + listener.Addr().String(), GatewayURL: *gateway, CallbackSecret: rand.Text() + rand.Text(),
-		Kit: operatorstub.Config{Speed: *speed, Logf: logf},
+		Kit: kit.Config{Speed: *speed, Logf: logf},
 	}
 	if *credentials != "" {
 		if err := file.ReplaceJSON(*credentials, document(config)); err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // speed shortens the 15 minutes of a PIN to 15 seconds.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/sandbox"
+	"mobilegateway/world/operators/sandbox"
 )
 
 // pageTitles are the prefixes of the page titles in one language.

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"mobilegateway/internal/repository"
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/world/operators/sandbox"
 )
 
 const (

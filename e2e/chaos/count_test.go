@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/world/operators/sandbox"
 )
 
 // message is a notification in the inbox. Verdict is "verified" if its signature is valid.

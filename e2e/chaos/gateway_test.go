@@ -25,8 +25,8 @@ import (
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/repository"
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/awsclient"
+	"mobilegateway/world/operators/sandbox"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"os"
 
 	"mobilegateway/e2e/harness"
-	"mobilegateway/internal/dynamotest"
+	"mobilegateway/proof/kits/dynamotest"
 )
 
 // packages are the packages whose tests use DynamoDB.

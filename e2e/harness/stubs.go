@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/operatorstub"
-	"mobilegateway/internal/operatorstub/platforms"
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/inbox"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/platforms"
+	"mobilegateway/world/operators/sandbox"
 )
 
 // ScheduleSpeed divides lifetimes and schedules, as in the stories' local run.
@@ -85,7 +85,7 @@ func (s *Stubs) ServePlatforms(gatewayURL string) (platforms.Config, error) {
 	}
 	config := platforms.Config{
 		URL: listenerURL(listener), GatewayURL: gatewayURL, CallbackSecret: rand.Text() + rand.Text(),
-		Kit: operatorstub.Config{Speed: ScheduleSpeed},
+		Kit: kit.Config{Speed: ScheduleSpeed},
 	}
 	Serve(listener, config.Handler())
 	return config, nil

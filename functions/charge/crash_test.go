@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 )

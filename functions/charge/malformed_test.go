@@ -3,7 +3,7 @@ package charge_test
 import (
 	"testing"
 
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 )
 
 func TestMalformedBodies(t *testing.T) { operationtest.CheckMalformedBodies(t, newFixture, newEvent) }

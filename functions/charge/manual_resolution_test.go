@@ -3,8 +3,8 @@ package charge_test
 import (
 	"testing"
 
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 )
 

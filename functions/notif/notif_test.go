@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"mobilegateway/functions/notif"
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )

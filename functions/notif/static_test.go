@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )

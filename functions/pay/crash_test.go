@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/ledger"
 )
 

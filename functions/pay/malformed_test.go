@@ -3,7 +3,7 @@ package pay_test
 import (
 	"testing"
 
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 )
 
 func TestMalformedBodies(t *testing.T) { operationtest.CheckMalformedBodies(t, newFixture, ussdEvent) }

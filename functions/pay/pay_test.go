@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mobilegateway/functions/pay"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/strictjson"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 )

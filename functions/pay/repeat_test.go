@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/ledger"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/functions/receipt"
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"mobilegateway/functions/receipt"
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/deliverytest"
+	"mobilegateway/proof/kits/deliverytest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/webhook"
 )

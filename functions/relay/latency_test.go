@@ -15,7 +15,7 @@ import (
 	local "mobilegateway/world/streams"
 
 	"mobilegateway/functions/relay"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/world/dynoxide"

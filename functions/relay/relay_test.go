@@ -15,9 +15,9 @@ import (
 
 	"mobilegateway/functions/notif"
 	"mobilegateway/functions/relay"
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/merchant"
 )
 

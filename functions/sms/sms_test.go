@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"mobilegateway/functions/sms"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/strictjson"

@@ -3,7 +3,7 @@ package status_test
 import (
 	"testing"
 
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/merchant"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"mobilegateway/functions/status"
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/payment"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/deliverytest"
+	"mobilegateway/proof/kits/deliverytest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )

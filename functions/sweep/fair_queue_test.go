@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"mobilegateway/functions/sweep"
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"

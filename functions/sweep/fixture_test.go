@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"mobilegateway/functions/sweep"
-	"mobilegateway/internal/deliverytest"
+	"mobilegateway/proof/kits/deliverytest"
 	"mobilegateway/shared/ledger"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )

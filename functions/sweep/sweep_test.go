@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/webhook"

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/dynamotest"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/dynamotest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 )
 
 // decision "merchant-limits": a token request counts against its merchant's rate, but only with the right secret.

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/shared/secret"
 )
 

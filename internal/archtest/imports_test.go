@@ -54,13 +54,13 @@ func TestImportViolation(t *testing.T) {
 		allowed  bool
 	}{
 		{"shared/ledger", modulePath + "/shared/fault", true},
-		{"shared/ledger", modulePath + "/shared/ledger/ledgertest", false},
-		{"shared/ledger/ledgertest", modulePath + "/shared/operator/operatortest", true},
+		{"shared/ledger", modulePath + "/proof/kits/ledgertest", false},
+		{"proof/kits/ledgertest", modulePath + "/proof/kits/operatortest", true},
 		{"functions/pay/bootstrap", modulePath + "/functions/pay", true},
 		{"functions/pay", modulePath + "/functions/payment", false},
 		{"functions/pay", modulePath + "/functions/sms", false},
 		{"cmd/gatewayctl", modulePath + "/world/template", true},
-		{"cmd/gatewayctl", modulePath + "/shared/ledger/ledgertest", false},
+		{"cmd/gatewayctl", modulePath + "/proof/kits/ledgertest", false},
 	}
 	for _, c := range cases {
 		if reason := importViolation(&goPackage{Path: c.from}, c.to); (reason == "") != c.allowed {

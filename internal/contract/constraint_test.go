@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"mobilegateway/internal/contract"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/strictjson"
 )

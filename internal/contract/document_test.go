@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"mobilegateway/internal/contract"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/world/template"
 )
 

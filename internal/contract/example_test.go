@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/internal/contract"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"mobilegateway/internal/contract"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // curlSample is the curl command of one operation of the contract.

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
+	"mobilegateway/world/operators/platforms"
 )
 
 // endingOrder are the ways in which a payment ends without being paid, in the order of the page's columns.

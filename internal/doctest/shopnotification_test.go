@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // shopDeadline is how long all orders of a shop may take. The slow operator of 1004 takes 60 seconds. A payment of 1003

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/webhook"
 )
 

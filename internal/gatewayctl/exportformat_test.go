@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 )
 

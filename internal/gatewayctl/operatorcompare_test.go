@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/operatorstub"
-	"mobilegateway/internal/operatorstub/pawapay"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/pawapay"
 )
 
 // A check compares what the platform shows of an account, for the services that have a route to it.
 func TestOperatorCheckComparesTheConfiguration(t *testing.T) {
-	stub := pawapay.New(operatorstub.Config{}, pawapay.DefaultCredentials()).Handler()
+	stub := pawapay.New(kit.Config{}, pawapay.DefaultCredentials()).Handler()
 	other := strings.NewReplacer()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorder := httptest.NewRecorder()

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/secret"
+	"mobilegateway/world/operators/sandbox"
 )
 
 // credentialsMutation is a way to spoil a file of credentials.

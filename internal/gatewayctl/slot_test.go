@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/sandbox"
+	"mobilegateway/world/operators/sandbox"
 )
 
 // startSandbox starts a sandbox operator.

@@ -13,7 +13,7 @@ import (
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/iamcheck"
 	"mobilegateway/internal/local"
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/operatorstub"
-	"mobilegateway/internal/operatorstub/platforms"
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/world/apigateway"
 	"mobilegateway/world/dynoxide"
 	"mobilegateway/world/inbox"
 	"mobilegateway/world/lambda"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/platforms"
+	"mobilegateway/world/operators/sandbox"
 	"mobilegateway/world/secrets"
 	"mobilegateway/world/sigv4"
 	"mobilegateway/world/streams"
@@ -145,7 +145,7 @@ func (r *Gateway) startStubs(context.Context) error {
 	r.stubs = &platforms.Config{
 		URL: listenerURL(r.listeners.stubs), GatewayURL: listenerURL(r.listeners.api),
 		CallbackSecret: rand.Text() + rand.Text(),
-		Kit:            operatorstub.Config{Speed: float64(r.config.Speed), Logf: r.console.printf},
+		Kit:            kit.Config{Speed: float64(r.config.Speed), Logf: r.console.printf},
 	}
 	r.serve(r.listeners.stubs, r.stubs.Handler())
 	return nil

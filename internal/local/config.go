@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/sandbox"
+	"mobilegateway/world/operators/sandbox"
 	"mobilegateway/world/template"
 )
 

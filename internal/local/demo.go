@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/market"
@@ -24,6 +23,7 @@ import (
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/webhook"
+	"mobilegateway/world/operators/platforms"
 )
 
 // Deployment is a stack to seed for a demo or a test: Seed gives it keys, the sandbox as every operator, and the demo

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 )
 
 // otherUser is the user id of an account without rights.

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
+	"mobilegateway/world/operators/platforms"
 )
 
 // storedOperator is a platform in the operators' secret, with its accounts as they were written.

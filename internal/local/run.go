@@ -20,10 +20,10 @@ import (
 
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/loopback"
-	"mobilegateway/internal/operatorstub/platforms"
-	"mobilegateway/internal/sandbox"
 	"mobilegateway/world/inbox"
 	"mobilegateway/world/lambda"
+	"mobilegateway/world/operators/platforms"
+	"mobilegateway/world/operators/sandbox"
 	"mobilegateway/world/secrets"
 	"mobilegateway/world/streams"
 	"mobilegateway/world/template"

@@ -15,13 +15,13 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/operatorstub"
-	"mobilegateway/internal/operatorstub/platforms"
 	"mobilegateway/internal/simulate/outside"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/platforms"
 )
 
 // platformHost serves the stubs of all platforms. platformSecret ends the addresses of their static callbacks.
@@ -91,7 +91,7 @@ func (w *World) addPlatforms(rate int) {
 	}
 	p.config = platforms.Config{
 		URL: "https://" + platformHost, GatewayURL: platformBaseURL, CallbackSecret: platformSecret,
-		Kit: operatorstub.Config{
+		Kit: kit.Config{
 			Now: time.Now, After: p.after, Rand: &reader{w.tape}, Client: &http.Client{Transport: p},
 		},
 	}
@@ -307,7 +307,7 @@ func fieldsOf(body []byte) func(path string) string {
 // reportEffects passes new effects to the checker, and checks that an order has one under all its keys (invariant 1).
 func (p *platform) reportEffects() {
 	for _, row := range platformRows {
-		var all []operatorstub.Effect
+		var all []kit.Effect
 		if err := json.Unmarshal(p.control(http.MethodGet, row.prefix+"/stub/v1/effects", nil), &all); err != nil {
 			p.world.fail("the effects of %s: %s", row.name, err)
 			return
@@ -319,7 +319,7 @@ func (p *platform) reportEffects() {
 	}
 }
 
-func (p *platform) reportEffect(row platformRow, happened operatorstub.Effect) {
+func (p *platform) reportEffect(row platformRow, happened kit.Effect) {
 	checker := p.world.checker
 	effect, order := p.sent[row.prefix+happened.Key], p.orders[row.prefix+happened.Key]
 	if row.name == smsPlatform {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"

@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mobilegateway/internal/operationtest"
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/operationtest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"mobilegateway/internal/deliverytest"
+	"mobilegateway/proof/kits/deliverytest"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"

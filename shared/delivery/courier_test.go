@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	official "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"mobilegateway/internal/deliverytest"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/ledger/ledgertest"
+	"mobilegateway/proof/kits/ledgertest"
 )
 
 func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {

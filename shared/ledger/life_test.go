@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/limit"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 )
 
 func TestAuthorizationHeader(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 )
 
 func TestCachedStore(t *testing.T) {

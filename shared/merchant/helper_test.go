@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/shared/secret"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 )
 
 // Decision "merchant-limits": no limits by default.

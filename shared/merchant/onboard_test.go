@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 )
 
 func TestNames(t *testing.T) {

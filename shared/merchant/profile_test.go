@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/shared/outgoing"
 )
 

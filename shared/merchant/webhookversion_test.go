@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 )
 
 // storeAndRead writes a profile as a store does, and reads it back.

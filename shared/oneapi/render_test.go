@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/oneapi"
 )

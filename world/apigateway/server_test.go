@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/world/apigateway"
 	"mobilegateway/world/lambda"
 	"mobilegateway/world/template"

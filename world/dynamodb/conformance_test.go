@@ -15,7 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 	"pgregory.net/rapid"
 
-	"mobilegateway/internal/dynamotest"
+	"mobilegateway/proof/kits/dynamotest"
 	"mobilegateway/shared/dynamoitem"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )

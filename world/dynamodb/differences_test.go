@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/dynamotest"
+	"mobilegateway/proof/kits/dynamotest"
 	"mobilegateway/shared/dynamoitem"
 )
 

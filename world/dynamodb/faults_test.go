@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/shared/dynamoitem"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
-	"mobilegateway/shared/ledger/ledgertest"
 )
 
 // gated returns a client whose attempts have the outcomes of a plan.

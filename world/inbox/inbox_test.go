@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/localtest"
+	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/webhook"
 	"mobilegateway/world/inbox"
 )

@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/dynamotest"
+	"mobilegateway/proof/kits/dynamotest"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/streams"
 	"mobilegateway/world/template"

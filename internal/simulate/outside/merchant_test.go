@@ -14,7 +14,7 @@ import (
 	"mobilegateway/functions/charge"
 	"mobilegateway/functions/pay"
 	"mobilegateway/functions/sms"
-	"mobilegateway/internal/operationtest"
+	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/webhook"

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/ledger/ledgertest"
+	"mobilegateway/proof/kits/ledgertest"
 )
 
 // ledgerStore has all methods of a store.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/ledger/ledgertest"
+	"mobilegateway/proof/kits/ledgertest"
 )
 
 // manyKeys exceeds the suite's entries in one shard of the due index.

@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/storetest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
-	"mobilegateway/shared/ledger/ledgertest"
+	"mobilegateway/proof/kits/ledgertest"
 )
 
 const smsAccount = "orange-sms/a1"

@@ -14,11 +14,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/dynamotest"
+	"mobilegateway/proof/kits/dynamotest"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
-	"mobilegateway/shared/ledger/ledgertest"
+	"mobilegateway/proof/kits/ledgertest"
 )
 
 // newStore returns a store over an empty table, and the table.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/dynamotest"
+	"mobilegateway/proof/kits/dynamotest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/limit/dynamo"

@@ -8,11 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/dynamotest"
+	"mobilegateway/proof/kits/dynamotest"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/dynamo"
-	"mobilegateway/shared/merchant/merchanttest"
+	"mobilegateway/proof/kits/merchanttest"
 )
 
 // newRegistry returns a registry over an empty table, and the table.

@@ -14,7 +14,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 // TestConformance runs the suite of drivers for each driver. A new driver is a value here, or in a test of its own.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 // An account can have another prefix of headers, another word in the path of charges, and one status of a success.

@@ -16,7 +16,7 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/upstream"
 )
 

@@ -19,7 +19,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/gateway"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 var update = flag.Bool("update", false, "write the golden requests again")

@@ -9,7 +9,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 // The table of decision "outcomes" for responses with a requestError. It is the same for every operation.

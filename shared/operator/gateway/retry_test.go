@@ -11,7 +11,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 // A cut of a reused connection before any response causes one retry under the same key. Its response is that of a

@@ -10,7 +10,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 // wire writes a request as the files of the documents' examples have it, with the headers of MTN's API.

@@ -17,7 +17,7 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/mtn"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )

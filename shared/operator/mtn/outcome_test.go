@@ -12,7 +12,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 func code(text string) string {

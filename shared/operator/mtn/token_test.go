@@ -11,7 +11,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 // A payment whose token cannot be made is not sent.

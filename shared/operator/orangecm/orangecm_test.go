@@ -14,7 +14,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/orangecm"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"

@@ -12,7 +12,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 // exception is a requestError whose text and variables contain the recipient's number.

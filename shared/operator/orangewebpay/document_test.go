@@ -8,7 +8,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 // wire writes a request as the files of the documents' examples have it, with the headers of Orange's API.

@@ -15,7 +15,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/orangewebpay"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"

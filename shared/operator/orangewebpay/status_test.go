@@ -9,7 +9,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 func TestLookup(t *testing.T) {

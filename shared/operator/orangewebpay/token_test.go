@@ -8,7 +8,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 )
 
 func TestTokenRenewal(t *testing.T) {

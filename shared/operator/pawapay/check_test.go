@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/operatorstub"
-	stub "mobilegateway/internal/operatorstub/pawapay"
-	"mobilegateway/internal/operatorstub/stubtest"
+	"mobilegateway/proof/kits/stubtest"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
+	"mobilegateway/world/operators/kit"
+	stub "mobilegateway/world/operators/pawapay"
 )
 
 // conf is the active configuration of the stub's account.
 func conf(t *testing.T) string {
 	t.Helper()
-	h := stub.New(operatorstub.Config{}, stub.DefaultCredentials()).Handler()
+	h := stub.New(kit.Config{}, stub.DefaultCredentials()).Handler()
 	status, body := stubtest.Do(t, h, "GET", "/v2/active-conf?operationType=DEPOSIT", "",
 		"Authorization", "Bearer stub-pawapay-token")
 	if status != 200 {

@@ -17,7 +17,7 @@ import (
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/operatortest"
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/pawapay"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"

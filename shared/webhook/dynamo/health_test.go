@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/dynamotest"
+	"mobilegateway/proof/kits/dynamotest"
 	"mobilegateway/shared/dynamoitem"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/webhook"

@@ -1,0 +1,250 @@
+package operationtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/callback"
+	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operation"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/secret"
+	"mobilegateway/shared/telemetry"
+)
+
+// The secrets in the golden events. No fixture may log one, and only MSISDN may be stored.
+const (
+	GWToken = "canary-gwtoken-5d0e7a41"
+	GWAlias = "tel:+2250705551234"
+	OTP     = "canaryotp493817"
+	MSISDN  = "+2250709998877"
+)
+
+// The deployment of the fixture.
+const (
+	BaseURL       = "https://api.example.com"
+	ServiceID     = "SERVICE-1"
+	ApplicationID = "APP-1"
+	ContactID     = "CONTACT-1"
+	// FunctionTimeout bounds an invocation, OperatorTimeout one operator call.
+	FunctionTimeout = 20 * time.Second
+	OperatorTimeout = 12 * time.Second
+)
+
+// Fixture has all dependencies of a request.
+type Fixture struct {
+	Clock        *Clock
+	Ledger       *storetest.Ledger
+	Merchants    *Merchants
+	Driver       *Driver
+	LimitStore   *storetest.Limits // no merchant has a limit until a test sets one
+	Pipeline     *operation.Pipeline
+	CallbackKeys *callback.Keys
+	LogLines     *LogBuffer
+
+	gateway *apigw.Gateway
+}
+
+// SingleDriverDirectory uses one driver for all platforms of the table, also for those with a protocol of their own.
+func SingleDriverDirectory(driver operator.Driver) *operator.DriverDirectory {
+	return operator.NewDriverDirectory(driversOf(driver), nil)
+}
+
+// driversOf returns one driver under the names of all drivers.
+func driversOf(driver operator.Driver) map[string]operator.Driver {
+	drivers := map[string]operator.Driver{}
+	for _, name := range operator.Platforms() {
+		row, _ := operator.FindCapabilities(name)
+		drivers[row.DriverName] = driver
+	}
+	return drivers
+}
+
+// New creates a fixture. At the end of the test its log and its ledger are searched for the secrets of the golden
+// events.
+func New(t testing.TB) *Fixture {
+	t.Helper()
+	profiles := map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}
+	w := &Fixture{
+		Clock: &Clock{}, Ledger: storetest.NewLedger(), LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
+		Merchants: &Merchants{profiles: profiles}, Driver: &Driver{Account: "a1"},
+	}
+	w.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())
+	w.Pipeline = &operation.Pipeline{
+		Merchants:       w.Merchants,
+		Book:            &ledger.Book{Store: w.Ledger, Reader: w.Ledger, Now: w.Clock.Now, Rand: &UniqueReader{}},
+		Operators:       SingleDriverDirectory(w.Driver),
+		OperatorTimeout: OperatorTimeout,
+		Now:             w.Clock.Now,
+	}
+	w.Pipeline.RateLimiter = limit.NewRateLimiter(w.LimitStore, w.Clock.Now)
+	w.Pipeline.DailyAmounts = &dailyamount.Counter{
+		Store: w.LimitStore, Now: w.Clock.Now, Rand: &UniqueReader{},
+		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	}
+	added := w.Clock.Now().Add(-time.Hour)
+	key := keyring.Key{Number: 1, Value: bytes.Repeat([]byte{7}, keyring.KeySize), AddedAt: added}
+	w.CallbackKeys = callback.New(
+		keyring.NewRefreshingRing(RingSecret(key), time.Minute, w.Clock.Now), time.Minute)
+	t.Cleanup(func() { w.checkNoSecrets(t) })
+	return w
+}
+
+// Choice is the platform with an operator's own name, as for a deployment without routes.
+func Choice(operatorName string) operation.Choice {
+	row, _ := operator.FindCapabilities(operatorName)
+	return operation.Choice{Selection: operator.Selection{Capabilities: row, Operator: operatorName}}
+}
+
+// NewRequest is a request that ends at the function's timeout, for tests of single steps.
+func (w *Fixture) NewRequest() *apigw.Request {
+	now := w.Clock.Now()
+	return &apigw.Request{LogLine: telemetry.NewLogLine("test", now), Deadline: now.Add(FunctionTimeout)}
+}
+
+// Serve puts the routes behind a gateway.
+func (w *Fixture) Serve(name string, routes ...apigw.Route) *Fixture {
+	w.gateway = apigw.New(apigw.Config{Operation: name, BaseURL: BaseURL, Now: w.Clock.Now, Log: w.LogLines}, routes...)
+	return w
+}
+
+// Send sends an event and returns the response.
+func (w *Fixture) Send(t testing.TB, e *Event) Response {
+	t.Helper()
+	return w.Invoke(t, e.JSON())
+}
+
+// Invoke sends the bytes of an event, with the deadline of a Lambda invocation.
+func (w *Fixture) Invoke(t testing.TB, event []byte) Response {
+	t.Helper()
+	ctx, cancel := context.WithDeadline(context.Background(), w.Clock.Now().Add(FunctionTimeout))
+	defer cancel()
+	payload, err := w.gateway.Invoke(ctx, event)
+	if err != nil {
+		t.Errorf("the handler returned an error to Lambda: %v", err)
+	}
+	var response Response
+	if err := json.Unmarshal(payload, &response); err != nil {
+		t.Errorf("not a response of API Gateway: %s", payload)
+	}
+	for _, secret := range []string{GWToken, OTP, "canary-access"} {
+		if response.Status >= 400 && strings.Contains(response.Body, secret) {
+			t.Errorf("the error contains the secret %s: %s", secret, response.Body)
+		}
+	}
+	return response
+}
+
+// LastLine returns the last logged line.
+func (w *Fixture) LastLine(t testing.TB) map[string]any {
+	t.Helper()
+	lines := w.LogLines.decoded()
+	if len(lines) == 0 {
+		t.Fatalf("no telemetry line: %s", w.LogLines)
+	}
+	return lines[len(lines)-1]
+}
+
+// OnlyEntry returns the one entry of a kind in the ledger.
+func (w *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
+	t.Helper()
+	found := slices.DeleteFunc(w.Ledger.All(), func(e *ledger.Entry) bool { return e.Kind != kind })
+	if len(found) != 1 {
+		t.Fatalf("%d entries of kind %s, want 1", len(found), kind)
+	}
+	return found[0]
+}
+
+// AssertCallCounts compares the number of Insert, ClaimReference and Replace, and of operator calls.
+func (w *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls int) {
+	t.Helper()
+	got := [4]int{
+		w.Ledger.CallCount(storetest.Insert), w.Ledger.CallCount(storetest.ClaimReference),
+		w.Ledger.CallCount(storetest.Replace), len(w.Driver.Calls()),
+	}
+	if want := [4]int{insert, claim, replace, calls}; got != want {
+		t.Errorf("Insert, ClaimReference, Replace, operator calls: %v, want %v", got, want)
+	}
+}
+
+// AssertNoSideEffects checks that nothing was stored and no operator was called.
+func (w *Fixture) AssertNoSideEffects(t testing.TB) {
+	t.Helper()
+	w.AssertCallCounts(t, 0, 0, 0, 0)
+}
+
+// AssertSingleEffect checks that the operator has exactly one effect, from a number of calls under the same key.
+func (w *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
+	t.Helper()
+	if got := w.Driver.Effects(); len(got) != 1 || got[0] != effect {
+		t.Errorf("effects %q, want %q once", got, effect)
+	}
+	sent := w.Driver.Calls()
+	if len(sent) != calls {
+		t.Errorf("%d calls, want %d", len(sent), calls)
+	}
+	for _, call := range sent {
+		if call.Kind+" "+call.Call.UpstreamKey != effect {
+			t.Errorf("called with %s %s, want %s", call.Kind, call.Call.UpstreamKey, effect)
+		}
+	}
+}
+
+// SetDailyLimit sets DemoShop's daily amount in XOF, in minor units.
+func (w *Fixture) SetDailyLimit(minor int64) {
+	w.Merchants.UpdateProfile(DemoToken, func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": minor} })
+}
+
+// AssertDailySum compares DemoShop's counted amount in XOF.
+func (w *Fixture) AssertDailySum(t testing.TB, want int64) {
+	t.Helper()
+	if got := w.LimitStore.Sum(DemoProfile().ID, "XOF"); got != want {
+		t.Errorf("decision merchant-limits: counted %d, want %d", got, want)
+	}
+}
+
+// AssertCounted checks that the last request counted a metric exactly once.
+func (w *Fixture) AssertCounted(t testing.TB, metric string) {
+	t.Helper()
+	if line := w.LastLine(t); line[metric] != 1.0 {
+		t.Errorf("metric %s is %v, want 1, in line %v", metric, line[metric], line)
+	}
+}
+
+func (w *Fixture) checkNoSecrets(t testing.TB) {
+	t.Helper()
+	logged := w.LogLines.String()
+	for _, secret := range []string{GWToken, GWAlias[5:], OTP, MSISDN[1:], "canary-access", "canary body"} {
+		if strings.Contains(logged, secret) {
+			t.Errorf("the log contains the secret %s:\n%s", secret, logged)
+		}
+	}
+	for _, e := range w.Ledger.All() {
+		stored := fmt.Sprintf("%+v %s", e, e.ResponseBody)
+		for _, secret := range []string{GWToken, GWAlias[5:], OTP, "canary-access"} {
+			if strings.Contains(stored, secret) {
+				t.Errorf("the ledger contains the secret %s: %s", secret, stored)
+			}
+		}
+	}
+}
+
+// RingSecret returns the secret of a key ring that has one key.
+func RingSecret(key keyring.Key) secret.Static {
+	const format = `{"keys":[{"number":%d,"key":%q,"added":%q}]}`
+	value := base64.StdEncoding.EncodeToString(key.Value)
+	return fmt.Appendf(nil, format, key.Number, value, key.AddedAt.Format(time.RFC3339))
+}

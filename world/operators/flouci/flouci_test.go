@@ -1,0 +1,116 @@
+package flouci_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/proof/kits/stubtest"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/flouci"
+	"mobilegateway/shared/operator/upstream"
+	"mobilegateway/shared/secret"
+	stub "mobilegateway/world/operators/flouci"
+	"mobilegateway/world/operators/kit"
+)
+
+const account = `{"flouci-checkout":{"current":"tn","accounts":{"tn":{"base_url":"https://stub.test",` +
+	`"public_key":"app-1","private_key":"stub"}}}}`
+
+// bench is a stub, and the driver over it.
+type bench struct {
+	http.Handler
+	driver    *flouci.Driver
+	callbacks *stubtest.Callbacks
+	call      operator.Call
+}
+
+func newBench(privateKey string) *bench {
+	b := &bench{callbacks: &stubtest.Callbacks{}}
+	b.Handler = stub.New(kit.Config{Client: stubtest.Client(b.callbacks)}, stub.Credentials{
+		PublicKey: "app-1", PrivateKey: privateKey, PageURL: "https://stub.test",
+	}).Handler()
+	client := upstream.NewClient(stubtest.Client(b).Transport)
+	b.driver = flouci.New(credentials.NewReader(secret.Static(account), time.Now), client, time.Now)
+	b.call = operator.Call{Platform: "flouci-checkout", UpstreamKey: "DemoShop_42", Country: "TN"}
+	return b
+}
+
+func (b *bench) pay(t *testing.T) operator.PayResponse {
+	response := b.driver.Pay(t.Context(), operator.PayCall{
+		Call: b.call, Channel: "web", Amount: "1.5", Currency: "TND", ReturnURL: "https://m.test/ok",
+		CancelURL: "https://m.test/ko", NotifyURL: "https://gateway.test/cb",
+	})
+	b.call.Material = response.Material
+	return response
+}
+
+func (b *bench) status(t *testing.T) ledger.Status {
+	return b.driver.LookUpPayment(t.Context(), operator.StatusCall{Call: b.call}).Status
+}
+
+// The driver reads each outcome of the page: soon after it, and when a failure counts.
+func TestPayments(t *testing.T) {
+	for _, c := range []struct {
+		name, form  string
+		soon, later ledger.Status
+		callbacks   int
+	}{
+		{"paid", "action=confirm&msisdn=21620000000", ledger.Successful, ledger.Successful, 1},
+		{"refused", "action=confirm&msisdn=21620001001", ledger.Pending, ledger.Failed, 1},
+		{"undecided", "action=confirm&msisdn=21620001003", ledger.Pending, ledger.Pending, 0},
+		{"three callbacks", "action=confirm&msisdn=21620001006", ledger.Successful, ledger.Successful, 3},
+		{"early callback", "action=confirm&msisdn=21620001008", ledger.Successful, ledger.Successful, 1},
+		{"cancelled", "action=cancel", ledger.Pending, ledger.Failed, 1},
+		{"closed", "action=close", ledger.Pending, ledger.Expired, 0},
+		{"no number", "action=confirm", ledger.Pending, ledger.Expired, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench("stub")
+				page := b.pay(t)
+				if page.Outcome != operator.Succeeded {
+					t.Fatal(page.Fault)
+				}
+				path := strings.TrimPrefix(page.PaymentURL, "https://stub.test")
+				if _, text := stubtest.Do(t, b, "GET", path, ""); !strings.Contains(text, "DemoShop_42: 1500 ") {
+					t.Errorf("page %s", text)
+				}
+				stubtest.Do(t, b, "POST", path, c.form)
+				time.Sleep(time.Minute)
+				soon := b.status(t)
+				time.Sleep(time.Hour)
+				if later := b.status(t); soon != c.soon || later != c.later {
+					t.Errorf("statuses %q and %q, want %q and %q", soon, later, c.soon, c.later)
+				}
+				if got := b.callbacks.All(); len(got) != c.callbacks {
+					t.Errorf("%d callbacks, want %d", len(got), c.callbacks)
+				}
+				_, effects := stubtest.Do(t, b, "GET", "/stub/v1/effects?key=DemoShop_42", "")
+				if paid := strings.Contains(effects, `"payment"`); paid != (c.later == ledger.Successful) {
+					t.Errorf("effects %s", effects)
+				}
+			})
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	b := newBench("another key")
+	if page := b.pay(t); page.Outcome != operator.NotApplied || page.HTTPStatus != http.StatusUnauthorized {
+		t.Errorf("outcome %d, %v", page.Outcome, page.Fault)
+	}
+	b.call.Material = "unknown 1"
+	if status := b.status(t); status != "" {
+		t.Errorf("status %q", status)
+	}
+	const path = "/api/v2/generate_payment"
+	header := []string{"Authorization", "Bearer app-1:another key"}
+	if status, _ := stubtest.Do(t, b, "POST", path, `{"amount":"1.5"}`, header...); status != http.StatusBadRequest {
+		t.Errorf("a wrong amount: %d", status)
+	}
+}

@@ -1,0 +1,353 @@
+package mtn_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/proof/kits/stubtest"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/mtn"
+)
+
+const (
+	reference = "f4401bd2-1568-4140-bf2d-eb77d2b2b639"
+	ordinary  = "2250500000000"
+	payPath   = "/collection/v1_0/requesttopay"
+)
+
+type bench struct {
+	*testing.T
+	http.Handler
+	callbacks *stubtest.Callbacks
+	token     string
+}
+
+func newBench(t *testing.T, quirks ...string) *bench {
+	credentials := mtn.DefaultCredentials()
+	credentials.CallbackHost = "gateway.test"
+	b := &bench{T: t, callbacks: &stubtest.Callbacks{}}
+	b.Handler = mtn.New(kit.Config{Client: stubtest.Client(b.callbacks)}, credentials).Handler()
+	switches := map[string]bool{}
+	for _, q := range quirks {
+		switches[q] = true
+	}
+	body, _ := json.Marshal(switches)
+	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", string(body)); status != 200 {
+		t.Fatal(text)
+	}
+	_, text := stubtest.Do(t, b, "POST", "/collection/token/", `{"grant_type":"client_credentials"}`,
+		"Authorization", basic(credentials.APIKey), "Ocp-Apim-Subscription-Key", "stub-mtn-secondary")
+	b.token = field(t, text, "access_token")
+	return b
+}
+
+func basic(key string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(mtn.DefaultCredentials().APIUser+":"+key))
+}
+
+func field(t *testing.T, body, name string) string {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(body), &fields); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	if fields[name] == nil {
+		return ""
+	}
+	return fmt.Sprint(fields[name])
+}
+
+func (b *bench) headers(more ...string) []string {
+	return append([]string{"Authorization", "Bearer " + b.token, "Ocp-Apim-Subscription-Key", "stub-mtn-primary",
+		"X-Target-Environment", "mtnivorycoast", "X-Reference-Id", reference,
+		"X-Callback-Url", "https://gateway.test/cb/token"}, more...)
+}
+
+func body(msisdn string) string {
+	return `{"amount":"500","currency":"XOF","externalId":"ORDER-1",` +
+		`"payer":{"partyIdType":"MSISDN","partyId":"` + msisdn + `"},"payerMessage":"m","payeeNote":"n"}`
+}
+
+func (b *bench) pay(msisdn string) (int, string) {
+	return stubtest.Do(b.T, b, "POST", payPath, body(msisdn), b.headers()...)
+}
+
+func (b *bench) status() (int, string) {
+	return stubtest.Do(b.T, b, "GET", payPath+"/"+reference, "", b.headers()...)
+}
+
+func (b *bench) effects() int {
+	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects?key=ORDER-1", "")
+	return strings.Count(text, `"operator":"mtn"`)
+}
+
+func TestOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		msisdn, quirk   string
+		response        int
+		status, reason  string
+		effects         int
+		callbackResults string
+	}{
+		{ordinary, "", 202, "SUCCESSFUL", "", 1, "SUCCESSFUL"},
+		{"2250500001001", "", 202, "FAILED", "APPROVAL_REJECTED", 0, "FAILED"},
+		{"2250500001002", "", 202, "FAILED", "NOT_ENOUGH_FUNDS", 0, "FAILED"},
+		{"2250500001003", "", 202, "PENDING", "", 0, ""},
+		{"2250500001004", "", 202, "SUCCESSFUL", "", 1, "SUCCESSFUL"},
+		{"2250500001005", "", 0, "SUCCESSFUL", "", 1, "SUCCESSFUL"},
+		{"2250500001006", "", 202, "SUCCESSFUL", "", 1, "SUCCESSFUL SUCCESSFUL SUCCESSFUL"},
+		{"2250500001007", "", 202, "SUCCESSFUL", "", 1, "SUCCESSFUL FAILED"},
+		{"2250500001008", "", 202, "SUCCESSFUL", "", 1, "SUCCESSFUL"},
+		{"2250500001009", "", 503, "", "", 0, ""},
+		{"2250500001010", "", 200, "SUCCESSFUL", "", 1, "SUCCESSFUL"},
+		{"2250500001011", "", 202, "SUCCESSFUL", "", 1, ""},
+		{"46733123450", "", 202, "FAILED", "INTERNAL_PROCESSING_ERROR", 0, "FAILED"},
+		{"46733123451", "", 202, "FAILED", "APPROVAL_REJECTED", 0, "FAILED"},
+		{"46733123452", "", 202, "FAILED", "EXPIRED", 0, "FAILED"},
+		{"46733123453", "", 202, "PENDING", "", 0, ""},
+		{"46733123454", "", 202, "SUCCESSFUL", "", 1, "SUCCESSFUL"},
+		{"46733123455", "", 500, "", "", 0, ""},
+		{"46733123456", "", 500, "", "", 0, ""},
+		{"46733123457", "", 500, "", "", 0, ""},
+		{"46733123458", "", 500, "", "", 0, ""},
+		{"46733123459", "", 500, "", "", 0, ""},
+		{"46733123460", "", 500, "", "", 0, ""},
+		{"46733123461", "", 500, "", "", 0, ""},
+		{"46733123462", "", 503, "", "", 0, ""},
+		{"46733123463", "", 202, "FAILED", "COULD_NOT_PERFORM_TRANSACTION", 0, "FAILED"},
+		{"46733123464", "", 500, "", "", 0, ""},
+		{"46733123455", "measured_numbers", 202, "SUCCESSFUL", "", 1, "SUCCESSFUL"},
+		{"46733123452", "measured_numbers", 202, "FAILED", "EXPIRED", 0, "FAILED"},
+		{"46733123453", "measured_numbers", 202, "PENDING", "", 0, ""},
+	} {
+		t.Run(c.msisdn+c.quirk, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				if c.quirk != "" {
+					b = newBench(t, c.quirk)
+				}
+				response, text := b.pay(c.msisdn)
+				if response != c.response || response == 202 && text != "" ||
+					response == 500 && field(t, text, "code") == "" {
+					t.Errorf("response %d %q, want %d", response, text, c.response)
+				}
+				time.Sleep(time.Minute)
+				status, text := b.status()
+				if c.status == "" {
+					if status != 404 || field(t, text, "code") != "RESOURCE_NOT_FOUND" {
+						t.Errorf("lookup %d %s, want 404", status, text)
+					}
+				} else if field(t, text, "status") != c.status || field(t, text, "reason") != c.reason {
+					t.Errorf("lookup %s, want %s %s", text, c.status, c.reason)
+				}
+				if has := strings.Contains(text, "financialTransactionId"); has != (c.status == "SUCCESSFUL") {
+					t.Errorf("lookup %s: financialTransactionId %v", text, has)
+				}
+				if got := b.effects(); got != c.effects {
+					t.Errorf("%d effects, want %d", got, c.effects)
+				}
+				var results []string
+				for _, callback := range b.callbacks.All() {
+					results = append(results, field(t, callback.Body, "status"))
+				}
+				if got := strings.Join(results, " "); got != c.callbackResults {
+					t.Errorf("callbacks %q, want %q", got, c.callbackResults)
+				}
+			})
+		})
+	}
+}
+
+func TestStatusOverTime(t *testing.T) {
+	for _, c := range []struct {
+		msisdn string
+		words  []string // after 0, 1.5, 3, 26 seconds
+	}{
+		{ordinary, []string{"CREATED", "PENDING", "SUCCESSFUL", "SUCCESSFUL"}},
+		{"46733123454", []string{"CREATED", "CREATED", "CREATED", "SUCCESSFUL"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			b.pay(c.msisdn)
+			for i, pause := range []time.Duration{0, 1500, 1500, 23000} {
+				time.Sleep(pause * time.Millisecond)
+				if _, text := b.status(); field(t, text, "status") != c.words[i] {
+					t.Errorf("%s: lookup %d: %s, want %s", c.msisdn, i, text, c.words[i])
+				}
+			}
+		})
+	}
+}
+
+func TestRepeatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.pay(ordinary)
+		status, text := b.pay("2250500000001")
+		if status != 409 || field(t, text, "code") != "RESOURCE_ALREADY_EXIST" {
+			t.Error(status, text)
+		}
+		time.Sleep(time.Minute)
+		if b.effects() != 1 {
+			t.Error("want one effect")
+		}
+	})
+}
+
+func TestCallbackComesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.callbacks.Respond(http.StatusInternalServerError)
+		b.pay(ordinary)
+		if time.Sleep(24 * time.Hour); len(b.callbacks.All()) != 1 {
+			t.Errorf("%d callbacks, want 1", len(b.callbacks.All()))
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		headers    []string
+		status     int
+		code       string // code, or statusCode of the API gateway
+	}{
+		{"subscription key", body(ordinary), []string{"Ocp-Apim-Subscription-Key", "x"}, 401, "401"},
+		{"token", body(ordinary), []string{"Authorization", "Bearer x"}, 401, "401"},
+		{"reference", body(ordinary), []string{"X-Reference-Id", "ORDER-1"}, 400, ""},
+		{"own reference", body(ordinary), []string{"X-Reference-Id", mtn.DefaultCredentials().APIUser}, 400, ""},
+		{"empty callback", body(ordinary), []string{"X-Callback-Url", ""}, 400, ""},
+		{"callback host", body(ordinary), []string{"X-Callback-Url", "https://other.test/"}, 500,
+			"INVALID_CALLBACK_URL_HOST"},
+		{"environment", body(ordinary), []string{"X-Target-Environment", "mtncongo"}, 500,
+			"NOT_ALLOWED_TARGET_ENVIRONMENT"},
+		{"currency", body(ordinary), []string{"X-Target-Environment", "mtncameroon"}, 500, "INVALID_CURRENCY"},
+		{"no JSON", `<xml>`, nil, 400, ""},
+		{"amount as a number", strings.Replace(body(ordinary), `"500"`, `500`, 1), nil, 400, ""},
+		{"decimals", strings.Replace(body(ordinary), `"500"`, `"5.5"`, 1), nil, 400, ""},
+		{"plus", body("+2250500000000"), nil, 400, ""},
+		{"space", strings.Replace(body(ordinary), `ORDER-1`, `ORDER 1`, 1), nil, 400, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				status, text := stubtest.Do(t, b, "POST", payPath, c.body, b.headers(c.headers...)...)
+				if status != c.status {
+					t.Fatalf("%d %s, want %d", status, text, c.status)
+				}
+				switch {
+				case c.code == "" && text != "":
+					t.Errorf("body %q, want none", text)
+				case c.code == "401" && field(t, text, "statusCode") != "401":
+					t.Error(text)
+				case c.code != "" && c.code != "401" && field(t, text, "code") != c.code:
+					t.Error(text)
+				}
+				if time.Sleep(time.Minute); b.effects() != 0 {
+					t.Error("a refused request has an effect")
+				}
+			})
+		})
+	}
+}
+
+func TestQuirks(t *testing.T) {
+	inBody := func(want string) func(*bench) bool {
+		return func(b *bench) bool { _, text := b.status(); return strings.Contains(text, want) }
+	}
+	callback := func(fits func(stubtest.Callback) bool) func(*bench) bool {
+		return func(b *bench) bool { return len(b.callbacks.All()) == 1 && fits(b.callbacks.All()[0]) }
+	}
+	for _, c := range []struct {
+		quirk, msisdn string
+		pause         time.Duration
+		off, on       func(*bench) bool
+	}{
+		{"callback_put", ordinary, time.Minute,
+			callback(func(c stubtest.Callback) bool { return c.Method == "POST" && c.Path == "/cb/token" }),
+			callback(func(c stubtest.Callback) bool { return c.Method == "PUT" })},
+		{"callback_without_reference", ordinary, time.Minute,
+			callback(func(c stubtest.Callback) bool { return strings.Contains(c.Body, `"referenceId":"`+reference) }),
+			callback(func(c stubtest.Callback) bool { return !strings.Contains(c.Body, reference) })},
+		{"reason_object", "2250500001001", time.Minute, inBody(`"reason":"APPROVAL_REJECTED"`),
+			inBody(`"reason":{"code":"APPROVAL_REJECTED","message":`)},
+		{"amount_number", ordinary, time.Minute, inBody(`"amount":"500"`), inBody(`"amount":500`)},
+		{"early_not_found", ordinary, 4 * time.Second, inBody(`SUCCESSFUL`), inBody(`RESOURCE_NOT_FOUND`)},
+		{"early_not_found", ordinary, 8 * time.Second, inBody(`SUCCESSFUL`), inBody(`SUCCESSFUL`)},
+	} {
+		for quirks, check := range map[string]func(*bench) bool{"token_60s": c.off, c.quirk: c.on} {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, quirks)
+				b.pay(c.msisdn)
+				time.Sleep(c.pause - time.Second)
+				if !check(b) {
+					_, text := b.status()
+					t.Errorf("%s with %s: %s %v", c.quirk, quirks, text, b.callbacks.All())
+				}
+			})
+		}
+	}
+}
+
+func TestAmountComesBackWithoutTrailingZeros(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		for sent, want := range map[string]string{"12.50": "12.5", "12.00": "12", "100": "100"} {
+			b.Handler = newBench(t).Handler
+			b.token = newToken(b)
+			request := strings.NewReplacer("XOF", "EUR", `"500"`, `"`+sent+`"`).Replace(body(ordinary))
+			headers := b.headers("X-Target-Environment", "sandbox")
+			if status, text := stubtest.Do(t, b, "POST", payPath, request, headers...); status != 202 {
+				t.Fatal(status, text)
+			}
+			_, text := stubtest.Do(t, b, "GET", payPath+"/"+reference, "", headers...)
+			if field(t, text, "amount") != want {
+				t.Errorf("%s: %s, want %s", sent, text, want)
+			}
+		}
+	})
+}
+
+func newToken(b *bench) string {
+	_, text := stubtest.Do(b.T, b, "POST", "/collection/token/", `{}`, "Authorization", basic("stub-mtn-api-key"),
+		"Ocp-Apim-Subscription-Key", "stub-mtn-primary")
+	return field(b.T, text, "access_token")
+}
+
+func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
+	for mode, want := range map[string]string{
+		"401": `"statusCode":401`, "403": `"statusCode":403`, "429": `"statusCode":429`,
+		"500": `"code":"INTERNAL_PROCESSING_ERROR"`, "503": `"code":"SERVICE_UNAVAILABLE"`,
+		"409": `"code":"RESOURCE_ALREADY_EXIST"`, "PAYER_NOT_FOUND": `"code":"PAYER_NOT_FOUND"`,
+	} {
+		b := newBench(t)
+		script := `{"key":"` + reference + `","operation":"requesttopay","calls":["` + mode + `"]}`
+		if status, text := stubtest.Do(t, b, "POST", "/stub/v1/script", script); status != 200 {
+			t.Fatal(text)
+		}
+		if _, text := b.pay(ordinary); !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", mode, text, want)
+		}
+	}
+}
+
+func TestSpeedDividesDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		credentials := mtn.DefaultCredentials()
+		b := &bench{T: t, Handler: mtn.New(kit.Config{Speed: 10}, credentials).Handler()}
+		b.token = newToken(b)
+		b.callbacks = &stubtest.Callbacks{}
+		headers := b.headers("X-Callback-Url", "http://127.0.0.1:0/")
+		stubtest.Do(t, b, "POST", payPath, body("2250500001011"), headers...)
+		time.Sleep(250 * time.Millisecond)
+		if _, text := b.status(); field(t, text, "status") != "SUCCESSFUL" {
+			t.Error(text)
+		}
+	})
+}

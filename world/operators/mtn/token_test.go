@@ -1,0 +1,84 @@
+package mtn_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/proof/kits/stubtest"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/mtn"
+)
+
+func TestTokenCallOnTheWire(t *testing.T) {
+	server := httptest.NewServer(mtn.New(kit.Config{}, mtn.DefaultCredentials()).Handler())
+	defer server.Close()
+	key := "Ocp-Apim-Subscription-Key: stub-mtn-primary\r\n"
+	good := "Authorization: " + basic("stub-mtn-api-key") + "\r\n" + key
+	for _, c := range []struct {
+		name, headers string
+		status        int
+		want          string
+	}{
+		{"no length", good + "\r\n", 411, "Length Required"},
+		{"length 0", good + "Content-Length: 0\r\n\r\n", 200, `"expires_in":3600,"token_type":"access_token"`},
+		{"JSON", good + "Content-Length: 2\r\n\r\n{}", 200, `"access_token"`},
+		{"form", good + "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\na=b", 200,
+			"<title>Request Rejected"},
+		{"no subscription", "Authorization: " + basic("stub-mtn-api-key") + "\r\nContent-Length: 0\r\n\r\n", 401,
+			`"statusCode":401`},
+		{"wrong key", "Authorization: " + basic("x") + "\r\n" + key + "Content-Length: 0\r\n\r\n", 401,
+			`"statusCode":401`},
+	} {
+		connection, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(connection, "POST /collection/token/ HTTP/1.1\r\nHost: stub.test\r\n"+c.headers)
+		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		_ = connection.Close()
+		if response.StatusCode != c.status || !strings.Contains(string(text), c.want) {
+			t.Errorf("%s: %d %s, want %d %s", c.name, response.StatusCode, text, c.status, c.want)
+		}
+	}
+}
+
+func TestInvalidTokenAppliesNothing(t *testing.T) {
+	for name, invalidate := range map[string]func(*bench){
+		"revoked": func(b *bench) { stubtest.Do(b.T, b, "POST", "/stub/v1/revoke-tokens", "") },
+		"expired": func(*bench) { time.Sleep(time.Hour) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			invalidate(b)
+			if status, text := b.pay(ordinary); status != 401 || field(t, text, "statusCode") != "401" {
+				t.Errorf("%s: %d %s", name, status, text)
+			}
+			if status, _ := b.status(); status != 401 {
+				t.Errorf("%s: lookup %d", name, status)
+			}
+			old := b.token
+			b.token = newToken(b)
+			if status, text := b.status(); status != 404 {
+				t.Errorf("%s: lookup %d %s", name, status, text)
+			}
+			if status, text := b.pay(ordinary); status != 202 {
+				t.Errorf("%s: %d %s", name, status, text)
+			}
+			_, calls := stubtest.Do(t, b, "GET", "/stub/v1/calls", "")
+			if strings.Count(calls, `"operation":"token"`) != 2 || strings.Contains(calls, old) {
+				t.Errorf("%s: calls %s", name, calls)
+			}
+		})
+	}
+}

@@ -1,0 +1,398 @@
+package orangesms_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/proof/kits/stubtest"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/orangesms"
+)
+
+const (
+	ordinary = "2250700000000"
+	path     = "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests"
+	accepted = `{"outboundSMSMessageRequest":{"address":["tel:+2250700000000"],"senderAddress":"tel:+2250000",` +
+		`"senderName":"Stub","outboundSMSTextMessage":{"message":"Bonjour"},` +
+		`"resourceURL":"https://api.orange.com/smsmessaging/v1/outbound/tel:+2250000/requests/ID"}}`
+)
+
+type bench struct {
+	*testing.T
+	http.Handler
+	receipts *stubtest.Callbacks
+	token    string
+}
+
+// newBench makes a stub whose bundle of Ivory Coast has 10 units.
+func newBench(t *testing.T, quirks ...string) *bench {
+	credentials := orangesms.DefaultCredentials()
+	credentials.ReceiptURL = "https://gateway.test/receipts/secret"
+	credentials.Senders[0].Units = 10
+	b := &bench{T: t, receipts: &stubtest.Callbacks{}}
+	b.Handler = orangesms.New(kit.Config{Client: stubtest.Client(b.receipts)}, credentials).Handler()
+	switches := map[string]bool{}
+	for _, q := range quirks {
+		switches[q] = true
+	}
+	body, _ := json.Marshal(switches)
+	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", string(body)); status != 200 {
+		t.Fatal(text)
+	}
+	b.renewToken()
+	return b
+}
+
+func (b *bench) tokenCall(secret string) (int, string) {
+	basic := base64.StdEncoding.EncodeToString([]byte("stub-orangesms-id:" + secret))
+	return stubtest.Do(b.T, b, "POST", "/oauth/v3/token", "grant_type=client_credentials", "Authorization",
+		"Basic "+basic, "Content-Type", "application/x-www-form-urlencoded")
+}
+
+func (b *bench) renewToken() {
+	b.Helper()
+	_, text := b.tokenCall("stub-orangesms-secret")
+	var fields struct {
+		Token string `json:"access_token"`
+	}
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		b.Fatal(text, err)
+	}
+	b.token = fields.Token
+}
+
+func body(number, text string) string {
+	return `{"outboundSMSMessageRequest":{"address":"tel:+` + number + `","senderAddress":"tel:+2250000",` +
+		`"senderName":"Stub","outboundSMSTextMessage":{"message":"` + text + `"}}}`
+}
+
+func (b *bench) post(body string) (int, string) {
+	return stubtest.Do(b.T, b, "POST", path, body, "Authorization", "Bearer "+b.token)
+}
+
+func (b *bench) effects() []kit.Effect {
+	var effects []kit.Effect
+	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects", "")
+	if err := json.Unmarshal([]byte(text), &effects); err != nil {
+		b.Fatal(err)
+	}
+	return effects
+}
+
+func (b *bench) units() string {
+	_, text := stubtest.Do(b.T, b, "GET", "/sms/admin/v1/contracts?country=CIV", "", "Authorization", "Bearer "+b.token)
+	var list []struct{ AvailableUnits int }
+	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 1 {
+		b.Fatal(text, err)
+	}
+	return fmt.Sprint(list[0].AvailableUnits)
+}
+
+// words returns the initials of the receipts' statuses, and checks their form and that they name one request.
+func (b *bench) words() string {
+	b.Helper()
+	initials := map[string]string{"DeliveredToNetwork": "N", "DeliveredToTerminal": "T", "DeliveryImpossible": "I",
+		"DeliveryUncertain": "U", "MessageWaiting": "W"}
+	var words []string
+	for _, r := range b.receipts.All() {
+		var receipt struct {
+			DeliveryInfoNotification struct {
+				CallbackData string
+				DeliveryInfo struct{ Address, DeliveryStatus string }
+			}
+		}
+		if err := json.Unmarshal([]byte(r.Body), &receipt); err != nil {
+			b.Fatal(err)
+		}
+		n := receipt.DeliveryInfoNotification
+		if r.Method != "POST" || r.Path != "/receipts/secret" || !kit.IsUUIDv4(n.CallbackData) ||
+			!strings.HasPrefix(n.DeliveryInfo.Address, "tel:+") {
+			b.Errorf("receipt %s %s %s", r.Method, r.Path, r.Body)
+		}
+		words = append(words, initials[n.DeliveryInfo.DeliveryStatus])
+	}
+	return strings.Join(words, " ")
+}
+
+func TestOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		number, quirk string
+		status        int
+		contains      string // part of the response
+		effects       int
+		units         string
+		receipts      string
+	}{
+		{ordinary, "", 201, `"address":["tel:+`, 1, "9", "N T"},
+		{"2250700001001", "", 201, "resourceURL", 0, "9", "I"},
+		{"2250700001002", "", 403, `"policyException":{"messageId":"POL0001"`, 0, "10", ""},
+		{"2250700001003", "", 201, "resourceURL", 1, "9", ""},
+		{"2250700001004", "", 201, "resourceURL", 1, "9", "N T"},
+		{"2250700001005", "", 0, "", 1, "9", "N T"},
+		{"2250700001006", "", 201, "resourceURL", 1, "9", "N T N T N T"},
+		{"2250700001007", "", 201, "resourceURL", 1, "9", "N T I"},
+		{"2250700001008", "", 201, "resourceURL", 1, "9", "N T"},
+		{"2250700001009", "", 503, `{"code":5`, 0, "10", ""},
+		{"2250700001010", "", 200, "<html>", 1, "9", "N T"},
+		{"2250700001011", "", 201, "resourceURL", 1, "9", ""},
+		{"2250700002001", "", 201, "resourceURL", 1, "9", "U"},
+		{"2250700002002", "", 201, "resourceURL", 1, "9", "W"},
+		{"221770000000", "", 201, "resourceURL", 1, "9", "N T"},
+		{"221770000000", "off_net_lost", 201, "resourceURL", 0, "9", ""},
+		{ordinary, "off_net_lost", 201, "resourceURL", 1, "9", "N T"},
+		{ordinary, "receipts_reordered", 201, "resourceURL", 1, "9", "T N"},
+		{ordinary, "receipts_twice", 201, "resourceURL", 1, "9", "N N T T"},
+		{ordinary, "receipts_lost", 201, "resourceURL", 1, "9", ""},
+		{ordinary, "receipts_network_only", 201, "resourceURL", 1, "9", "N"},
+		{ordinary, "bundle_empty", 403, `"messageId":"POL0001"`, 0, "0", ""},
+		{ordinary, "no_resource_url", 201, `{"message":"Bonjour"}}}`, 1, "9", "N T"},
+	} {
+		t.Run(c.number+c.quirk, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				if c.quirk != "" {
+					b = newBench(t, c.quirk)
+				}
+				if status, text := b.post(body(c.number, "Bonjour")); status != c.status ||
+					!strings.Contains(text, c.contains) {
+					t.Errorf("response %d %s, want %d %s", status, text, c.status, c.contains)
+				}
+				early := b.words()
+				if time.Sleep(time.Minute); (early != "") != strings.HasSuffix(c.number, "1008") &&
+					!strings.HasSuffix(c.number, "1004") {
+					t.Errorf("receipts before the response: %q", early)
+				}
+				if got := b.words(); got != c.receipts {
+					t.Errorf("receipts %q, want %q", got, c.receipts)
+				}
+				if effects := b.effects(); len(effects) != c.effects {
+					t.Errorf("effects %v, want %d", effects, c.effects)
+				}
+				if got := b.units(); got != c.units {
+					t.Errorf("%s units are left, want %s", got, c.units)
+				}
+			})
+		})
+	}
+}
+
+func TestResponseNamesTheReceipts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		_, text := b.post(body(ordinary, "Bonjour"))
+		time.Sleep(time.Minute)
+		effects := b.effects()
+		if len(effects) != 1 || effects[0].Kind != "sms" {
+			t.Fatalf("effects %v, want one sms", effects)
+		}
+		if got := strings.Replace(text, effects[0].Key, "ID", 1); got != accepted {
+			t.Errorf("response\n%s, want\n%s", got, accepted)
+		}
+		want := `{"deliveryInfoNotification":{"callbackData":"` + effects[0].Key +
+			`","deliveryInfo":{"address":"tel:+2250700000000","deliveryStatus":"DeliveredToTerminal"}}}`
+		if all := b.receipts.All(); len(all) != 2 || all[1].Body != want {
+			t.Errorf("receipts %v, want the last to be %s", all, want)
+		}
+		_, calls := stubtest.Do(t, b, "GET", "/stub/v1/calls", "")
+		if strings.Contains(calls, ordinary) || strings.Count(calls, effects[0].Key) != 3 {
+			t.Errorf("calls %s, want a send and two receipts, without the number", calls)
+		}
+	})
+}
+
+func TestReceiptIsNotSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.receipts.Respond(503)
+		b.post(body(ordinary, "Bonjour"))
+		if time.Sleep(time.Hour); len(b.receipts.All()) != 2 {
+			t.Errorf("%d receipts, want 2", len(b.receipts.All()))
+		}
+	})
+}
+
+func TestEqualSendsAreTwoEffects(t *testing.T) {
+	for _, number := range []string{ordinary, "2250700001005"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			b.post(body(number, "Bonjour"))
+			if status, text := b.post(body(number, "Bonjour")); status != 201 {
+				t.Errorf("%s: repeat %d %s, want 201", number, status, text)
+			}
+			time.Sleep(time.Minute)
+			effects := b.effects()
+			if len(effects) != 2 || effects[0].Key == effects[1].Key || b.units() != "8" {
+				t.Fatalf("%s: effects %v, %s units", number, effects, b.units())
+			}
+			var calls []struct {
+				OrderID string `json:"order_id"`
+			}
+			_, text := stubtest.Do(t, b, "GET", "/stub/v1/calls?key="+effects[0].Key, "")
+			if err := json.Unmarshal([]byte(text), &calls); err != nil || len(calls) == 0 {
+				t.Fatal(text, err)
+			}
+			_, text = stubtest.Do(t, b, "GET", "/stub/v1/effects?key="+calls[0].OrderID, "")
+			if strings.Count(text, `"kind":"sms"`) != 2 {
+				t.Errorf("%s: effects of the digest: %s, want two", number, text)
+			}
+		})
+	}
+}
+
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		for i := range 6 {
+			want := 201
+			if i == 5 {
+				want = 429
+			}
+			if status, text := b.post(body(ordinary, fmt.Sprint(i))); status != want {
+				t.Errorf("send %d: %d %s, want %d", i, status, text, want)
+			}
+		}
+		time.Sleep(time.Second)
+		if status, _ := b.post(body(ordinary, "later")); status != 201 || len(b.effects()) != 6 {
+			t.Errorf("a second later: %d with %d effects, want 201 and 6", status, len(b.effects()))
+		}
+	})
+}
+
+func TestUnits(t *testing.T) {
+	for _, c := range []struct {
+		name, text, left string
+	}{
+		{"160 septets", strings.Repeat("a", 160), "9"},
+		{"161 septets", strings.Repeat("a", 161), "8"},
+		{"306 septets", strings.Repeat("é", 306), "8"},
+		{"307 septets", strings.Repeat("a", 307), "7"},
+		{"extension", strings.Repeat("€", 80), "9"},
+		{"extension above one part", strings.Repeat("€", 81), "8"},
+		{"70 UTF-16 units", strings.Repeat("ç", 70), "9"},
+		{"71 UTF-16 units", strings.Repeat("ç", 71), "8"},
+		{"curly apostrophe", strings.Repeat("a", 100) + "’", "8"},
+		{"surrogate pairs", strings.Repeat("😀", 36), "8"},
+	} {
+		b := newBench(t)
+		if status, text := b.post(body(ordinary, c.text)); status != 201 || b.units() != c.left {
+			t.Errorf("%s: %d %s with %s units left, want %s", c.name, status, text, b.units(), c.left)
+		}
+	}
+}
+
+func TestEmptyBundleRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		for range 10 {
+			b.post(body(ordinary, "Bonjour"))
+			time.Sleep(time.Second)
+		}
+		status, text := b.post(body(ordinary, "Bonjour"))
+		if status != 403 || !strings.Contains(text, "POL0001") || len(b.effects()) != 10 || b.units() != "0" {
+			t.Errorf("%d %s with %d effects", status, text, len(b.effects()))
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	valid := body(ordinary, "Bonjour")
+	for _, c := range []struct {
+		name, path, body, token string
+		status                  int
+		want                    string
+	}{
+		{"token", path, valid, "Bearer x", 401, `{"code":42`},
+		{"no token", path, valid, "", 401, `{"code":41`},
+		{"unknown sender", strings.Replace(path, "0000", "1111", 1), valid, "", 404, `{"code":60`},
+		{"other sender", strings.Replace(path, "225", "221", 1), valid, "", 400, `"SVC0002"`},
+		{"no JSON", path, "<xml>", "", 400, `"SVC0002"`},
+		{"array", path, strings.Replace(valid, `"tel:+2250700000000"`, `["tel:+2250700000000"]`, 1), "", 400,
+			`"SVC0002"`},
+		{"no address", path, strings.Replace(valid, "tel:+2250700000000", "", 1), "", 400,
+			`"serviceException":{"messageId":"SVC0004"`},
+		{"no plus", path, strings.Replace(valid, "tel:+2250700000000", "tel:2250700000000", 1), "", 400, `"SVC0004"`},
+		{"no text", path, body(ordinary, ""), "", 400, `"SVC0002"`},
+		{"long text", path, body(ordinary, strings.Repeat("a", 1025)), "", 400, `"SVC0280"`},
+		{"name", path, strings.Replace(valid, "Stub", "MyShop", 1), "", 403, `"POL1009"`},
+		{"long name", path, strings.Replace(valid, "Stub", "MyShopInAbidjan", 1), "", 400, `"SVC0002"`},
+	} {
+		b := newBench(t)
+		headers := []string{"Authorization", "Bearer " + b.token}
+		switch {
+		case c.token != "":
+			headers[1] = c.token
+		case c.name == "no token":
+			headers = nil
+		}
+		if status, text := stubtest.Do(t, b, "POST", c.path, c.body, headers...); status != c.status ||
+			!strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %s, want %d %s", c.name, status, text, c.status, c.want)
+		}
+		if len(b.effects()) != 0 || b.units() != "10" {
+			t.Errorf("%s: a refused send has an effect", c.name)
+		}
+	}
+}
+
+func TestSenderNameReplaced(t *testing.T) {
+	b := newBench(t, "sender_name_replaced")
+	for name, want := range map[string]bool{"Stub": true, "MyShop": false} {
+		status, text := b.post(strings.Replace(body(ordinary, "Bonjour"), "Stub", name, 1))
+		if status != 201 || strings.Contains(text, "senderName") != want {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+}
+
+func TestTokenCall(t *testing.T) {
+	for quirk, want := range map[string]string{"token_60s": `"expires_in":"60"`, "receipts_lost": `"expires_in":"3600"`,
+		"expires_in_number": `"expires_in":3600`} {
+		if _, text := newBench(t, quirk).tokenCall("stub-orangesms-secret"); !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", quirk, text, want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		if status, text := b.tokenCall("x"); status != 401 || !strings.Contains(text, `"code":41`) {
+			t.Errorf("wrong secret: %d %s", status, text)
+		}
+		time.Sleep(time.Hour)
+		if status, text := b.post(body(ordinary, "Bonjour")); status != 401 || !strings.Contains(text, `"code":42`) {
+			t.Errorf("expired: %d %s", status, text)
+		}
+		b.renewToken()
+		stubtest.Do(t, b, "POST", "/stub/v1/revoke-tokens", "")
+		if status, _ := b.post(body(ordinary, "Bonjour")); status != 401 || len(b.effects()) != 0 {
+			t.Errorf("revoked: %d with %d effects", status, len(b.effects()))
+		}
+		b.renewToken()
+		if status, text := b.post(body(ordinary, "Bonjour")); status != 201 {
+			t.Errorf("with a new token: %d %s", status, text)
+		}
+	})
+}
+
+func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
+	for mode, want := range map[string]string{
+		"401": `"code":42`, "403": `"code":50`, "404": `"code":60`, "429": `"code":53`, "503": `"code":5,`,
+		"503-html": `<html>`, "SVC0001": `"messageId":"SVC0001"`, "POL1009": `"messageId":"POL1009"`,
+	} {
+		b := newBench(t)
+		script := `{"operation":"send","calls":["` + mode + `","` + mode + `-applied"]}`
+		if status, text := stubtest.Do(t, b, "POST", "/stub/v1/script", script); status != 200 {
+			t.Fatal(text)
+		}
+		for effects := range 2 {
+			if _, text := b.post(body(ordinary, "Bonjour")); !strings.Contains(text, want) ||
+				len(b.effects()) != effects {
+				t.Errorf("%s: %s, want %s and %d effects", mode, text, want, effects)
+			}
+		}
+	}
+}

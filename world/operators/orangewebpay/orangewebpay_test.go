@@ -1,0 +1,275 @@
+package orangewebpay_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/proof/kits/stubtest"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/orangewebpay"
+)
+
+const (
+	valid = `{"merchant_key":"stub-ci-key","currency":"XOF","order_id":"ORD1","amount":1200,` +
+		`"return_url":"https://m.test/ret","cancel_url":"https://m.test/can","notif_url":"https://gateway.test/cb",` +
+		`"lang":"fr","reference":"Shop"}`
+	base  = "/orange-money-webpay/ci/v1/"
+	payer = "2250700000000"
+)
+
+type bench struct {
+	*testing.T
+	http.Handler
+	notifications *stubtest.Callbacks
+	token         string
+}
+
+func newBench(t *testing.T, quirks string, change ...func(*orangewebpay.Credentials)) *bench {
+	t.Helper()
+	credentials := orangewebpay.DefaultCredentials()
+	credentials.PageURL = "https://pay.test/orange"
+	for _, f := range change {
+		f(&credentials)
+	}
+	b := &bench{T: t, notifications: &stubtest.Callbacks{}}
+	b.Handler = orangewebpay.New(kit.Config{Client: stubtest.Client(b.notifications)}, credentials).Handler()
+	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", quirks); status != 200 {
+		t.Fatal(text)
+	}
+	b.token = b.mint("ci")
+	return b
+}
+
+func (b *bench) mint(segment string) string {
+	b.Helper()
+	_, text := b.tokenCall("/oauth/v3/token", "stub-"+segment, "stub-"+segment+"-secret", "client_credentials")
+	return parse[struct {
+		Token string `json:"access_token"`
+	}](b.T, text).Token
+}
+
+func (b *bench) tokenCall(path, id, secret, grant string) (int, string) {
+	b.Helper()
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
+	return stubtest.Do(b.T, b, "POST", path, "grant_type="+grant, "Authorization", basic,
+		"Content-Type", "application/x-www-form-urlencoded")
+}
+
+func parse[V any](t *testing.T, text string) (v V) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func (b *bench) post(path, body string) (int, string) {
+	b.Helper()
+	return stubtest.Do(b.T, b, "POST", path, body, "Authorization", "Bearer "+b.token,
+		"Content-Type", "application/json")
+}
+
+type payment struct {
+	Status     int
+	PayToken   string `json:"pay_token"`
+	PaymentURL string `json:"payment_url"`
+	NotifToken string `json:"notif_token"`
+}
+
+func (b *bench) create(change ...string) payment {
+	b.Helper()
+	status, text := b.post(base+"webpayment", strings.NewReplacer(change...).Replace(valid))
+	p := parse[payment](b.T, text)
+	if status != 201 || p.Status != 201 || p.PayToken == "" || len(p.NotifToken) != 32 {
+		b.Fatalf("create: %d %s", status, text)
+	}
+	return p
+}
+
+func (b *bench) status(p payment) string {
+	b.Helper()
+	status, text := b.post(base+"transactionstatus",
+		`{"order_id":"ORD1","amount":1200,"pay_token":"`+p.PayToken+`"}`)
+	v := parse[map[string]string](b.T, text)
+	if status != 201 || v["order_id"] != "ORD1" {
+		b.Errorf("lookup: %d %s", status, text)
+	}
+	if final := v["status"] == "SUCCESS" || v["status"] == "FAILED"; final != (v["txnid"] != "") {
+		b.Errorf("lookup: %s", text)
+	}
+	return v["status"]
+}
+
+func (b *bench) press(p payment, action, msisdn, code string) (int, string) {
+	b.Helper()
+	page := strings.TrimPrefix(p.PaymentURL, "https://pay.test/orange")
+	if status, text := stubtest.Do(b.T, b, "GET", page, ""); status != 200 {
+		b.Fatalf("page: %d %s", status, text)
+	}
+	form := url.Values{"action": {action}, "msisdn": {msisdn}, "code": {code}}
+	return stubtest.Do(b.T, b, "POST", page, form.Encode())
+}
+
+func (b *bench) effects() int {
+	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects", "")
+	return strings.Count(text, `"operator":"orangewebpay"`)
+}
+
+// words are the statuses of the notifications.
+func (b *bench) words() string {
+	var words []string
+	for _, c := range b.notifications.All() {
+		words = append(words, parse[map[string]string](b.T, c.Body)["status"])
+	}
+	return strings.Join(words, " ")
+}
+
+func TestOutcomesOnThePage(t *testing.T) {
+	for _, c := range []struct {
+		action, msisdn, code string
+		button               int
+		once, end            string // status at once, and after 10 minutes
+		effects              int
+		notifications        string
+	}{
+		{"confirm", payer, "123456", 303, "PENDING", "SUCCESS", 1, "SUCCESS"},
+		{"confirm", "+225 07 00 00 00 00", "123 456", 303, "PENDING", "SUCCESS", 1, "SUCCESS"},
+		{"confirm", "2250700001001", "123456", 303, "PENDING", "FAILED", 0, "FAILED"},
+		{"confirm", "2250700001002", "123456", 303, "PENDING", "FAILED", 0, "FAILED"},
+		{"confirm", "2250700001003", "123456", 303, "PENDING", "PENDING", 0, ""},
+		{"confirm", "2250700001004", "123456", 303, "PENDING", "SUCCESS", 1, "SUCCESS"},
+		{"confirm", "2250700001005", "123456", 0, "PENDING", "SUCCESS", 1, "SUCCESS"},
+		{"confirm", "2250700001006", "123456", 303, "PENDING", "SUCCESS", 1, "SUCCESS SUCCESS SUCCESS"},
+		{"confirm", "2250700001007", "123456", 303, "PENDING", "SUCCESS", 1, "SUCCESS FAILED"},
+		{"confirm", "2250700001008", "123456", 303, "SUCCESS", "SUCCESS", 1, "SUCCESS"},
+		{"confirm", "2250700001009", "123456", 503, "INITIATED", "EXPIRED", 0, ""},
+		{"confirm", "2250700001010", "123456", 200, "PENDING", "SUCCESS", 1, "SUCCESS"},
+		{"confirm", "2250700001011", "123456", 303, "PENDING", "SUCCESS", 1, ""},
+		{"confirm", payer, "000000", 400, "INITIATED", "EXPIRED", 0, ""},
+		{"confirm", payer, "12345", 400, "INITIATED", "EXPIRED", 0, ""},
+		{"confirm", "", "123456", 400, "INITIATED", "EXPIRED", 0, ""},
+		{"cancel", "", "", 303, "INITIATED", "EXPIRED", 0, ""},
+		{"close", "", "", 200, "INITIATED", "EXPIRED", 0, ""},
+		{"odd", payer, "123456", 400, "INITIATED", "EXPIRED", 0, ""},
+	} {
+		t.Run(c.action+c.msisdn+c.code, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, `{}`)
+				p := b.create()
+				if got := b.status(p); got != "INITIATED" {
+					t.Error(got)
+				}
+				if status, text := b.press(p, c.action, c.msisdn, c.code); status != c.button {
+					t.Errorf("button %d %s, want %d", status, text, c.button)
+				}
+				if got := len(b.notifications.All()); (got > 0) != (c.once == "SUCCESS") {
+					t.Errorf("%d notifications before the response", got)
+				}
+				if got := b.status(p); got != c.once {
+					t.Errorf("lookup %s, want %s", got, c.once)
+				}
+				time.Sleep(10 * time.Minute)
+				if got := b.status(p); got != c.end {
+					t.Errorf("lookup after 10 minutes %s, want %s", got, c.end)
+				}
+				b.press(p, "confirm", payer, "123456")
+				if time.Sleep(time.Minute); b.effects() != c.effects || b.words() != c.notifications {
+					t.Errorf("%d effects, %q, want %d, %q", b.effects(), b.words(), c.effects, c.notifications)
+				}
+			})
+		})
+	}
+}
+
+func TestNotificationHasNoOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, `{}`)
+		p := b.create()
+		b.press(p, "confirm", payer, "123456")
+		time.Sleep(time.Minute)
+		got := b.notifications.All()[0]
+		fields := parse[map[string]string](t, got.Body)
+		if len(fields) != 3 || fields["notif_token"] != p.NotifToken || fields["txnid"] == "" || got.Method != "POST" {
+			t.Error(got)
+		}
+	})
+}
+
+func TestNotificationIsNotRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, `{}`)
+		b.notifications.Respond(500)
+		b.press(b.create(), "confirm", payer, "123456")
+		if time.Sleep(24 * time.Hour); len(b.notifications.All()) != 1 {
+			t.Error(b.words())
+		}
+	})
+}
+
+func TestClosedPagesTakeNoPayment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, `{}`)
+		cancelled, expired := b.create(), b.create("ORD1", "ORD2")
+		b.press(cancelled, "cancel", "", "")
+		if _, text := b.press(cancelled, "confirm", payer, "123456"); !strings.Contains(text, "cancelled") {
+			t.Error(text)
+		}
+		time.Sleep(10 * time.Minute)
+		if _, text := b.press(expired, "confirm", payer, "123456"); !strings.Contains(text, "expired") {
+			t.Error(text)
+		}
+		if b.effects() != 0 {
+			t.Error("a closed page took a payment")
+		}
+		if status, _ := stubtest.Do(t, b, "GET", "/payment/pay_token/v1x", ""); status != 404 {
+			t.Error(status)
+		}
+	})
+}
+
+func TestOrderIDIsUniqueForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, `{}`)
+		b.create()
+		for range 2 {
+			status, text := b.post(base+"webpayment", valid)
+			if code := parse[struct{ Code int }](t, text).Code; status != 400 || code != 1204 {
+				t.Errorf("repeat: %d %s", status, text)
+			}
+			time.Sleep(80 * 24 * time.Hour)
+			b.token = b.mint("ci")
+		}
+		b.create("ORD1", "ORD1-2")
+		b.token = b.mint("sn")
+		body := strings.Replace(valid, "-ci-", "-sn-", 1)
+		if status, text := b.post("/orange-money-webpay/sn/v1/webpayment", body); status != 201 {
+			t.Errorf("another merchant's order_id: %d %s", status, text)
+		}
+	})
+}
+
+func TestSegments(t *testing.T) {
+	for segment, currency := range map[string]string{"ci": "XOF", "bf": "XOF", "sn": "XOF", "cm": "XAF", "dev": "OUV"} {
+		b := newBench(t, `{}`)
+		b.token = b.mint(segment)
+		for _, c := range []struct {
+			path, currency string
+			status, code   int
+		}{
+			{segment, currency, 201, 0}, {segment, "USD", 400, 22}, {"cd", currency, 404, 60},
+			{"tn", currency, 404, 60}, {map[bool]string{true: "bf", false: "ci"}[segment == "ci"], currency, 404, 60},
+		} {
+			body := strings.NewReplacer("-ci-", "-"+segment+"-", "XOF", c.currency).Replace(valid)
+			status, text := b.post("/orange-money-webpay/"+c.path+"/v1/webpayment", body)
+			if got := parse[struct{ Code int }](t, text).Code; status != c.status || got != c.code {
+				t.Errorf("%s at %s in %s: %d %s", segment, c.path, c.currency, status, text)
+			}
+		}
+	}
+}

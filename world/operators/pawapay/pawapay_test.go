@@ -1,0 +1,267 @@
+package pawapay_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/proof/kits/stubtest"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/pawapay"
+)
+
+const (
+	id    = "f4401bd2-1568-4140-bf2d-eb77d2b2b639"
+	valid = `{"depositId":"` + id + `","payer":{"type":"MMO","accountDetails":{"phoneNumber":"2250500000000",` +
+		`"provider":"MTN_MOMO_CIV"}},"amount":"500","currency":"XOF","clientReferenceId":"ORDER-1",` +
+		`"customerMessage":"Order 1","metadata":[{"a":"b"},{"c":"d"}]}`
+	token = "Bearer stub-pawapay-token"
+)
+
+func newStub(t *testing.T, callbacks *stubtest.Callbacks, quirks string) http.Handler {
+	t.Helper()
+	credentials := pawapay.DefaultCredentials()
+	credentials.CallbackURL = "https://gateway.test/cb"
+	h := pawapay.New(kit.Config{Client: stubtest.Client(callbacks)}, credentials).Handler()
+	if status, body := stubtest.Do(t, h, "PUT", "/stub/v1/quirks", quirks); status != 200 {
+		t.Fatal(body)
+	}
+	return h
+}
+
+func pay(t *testing.T, h http.Handler, body string) (int, string) {
+	t.Helper()
+	return stubtest.Do(t, h, "POST", "/v2/deposits", body, "Authorization", token)
+}
+
+func lookup(t *testing.T, h http.Handler) string {
+	t.Helper()
+	status, body := stubtest.Do(t, h, "GET", "/v2/deposits/"+id, "", "Authorization", token)
+	if status != 200 {
+		t.Errorf("lookup: %d %s", status, body)
+	}
+	return body
+}
+
+type view struct {
+	DepositID     string
+	Status        string
+	FailureReason struct{ FailureCode string }
+	Data          struct {
+		Status, Amount string
+		FailureReason  struct{ FailureCode string }
+	}
+}
+
+func parse(t *testing.T, body string) (v view) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	return v
+}
+
+func effects(t *testing.T, h http.Handler) int {
+	_, body := stubtest.Do(t, h, "GET", "/stub/v1/effects?key=ORDER-1", "")
+	return strings.Count(body, `"operator":"pawapay"`)
+}
+
+func TestOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		msisdn, provider, currency string
+		response                   int
+		status, failure            string
+		effects                    int
+		callbacks                  string
+	}{
+		{"2250500000000", "ORANGE_CIV", "XOF", 200, "COMPLETED", "", 1, "COMPLETED"},
+		{"22601001001", "MOOV_BFA", "XOF", 200, "FAILED", "PAYMENT_NOT_APPROVED", 0, "FAILED"},
+		{"221770001002", "FREE_SEN", "XOF", 200, "FAILED", "INSUFFICIENT_BALANCE", 0, "FAILED"},
+		{"243810001003", "VODACOM_MPESA_COD", "USD", 200, "PROCESSING", "", 0, ""},
+		{"243810001004", "AIRTEL_COD", "CDF", 200, "COMPLETED", "", 1, "COMPLETED"},
+		{"237650001005", "MTN_MOMO_CMR", "XAF", 0, "COMPLETED", "", 1, "COMPLETED"},
+		{"237650001006", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED COMPLETED COMPLETED"},
+		{"237650001007", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED FAILED"},
+		{"237650001008", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED"},
+		{"237650001009", "ORANGE_CMR", "XAF", 200, "", "", 0, ""},
+		{"237650001010", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED"},
+		{"237650001011", "ORANGE_CMR", "XAF", 200, "COMPLETED", "", 1, ""},
+		{"22602345048", "MOOV_BFA", "XOF", 200, "FAILED", "INSUFFICIENT_BALANCE", 0, "FAILED"},
+		{"22602345138", "MOOV_BFA", "XOF", 200, "PROCESSING", "", 0, ""},
+		{"22602345068", "MOOV_BFA", "XOF", 200, "FAILED", "UNSPECIFIED_FAILURE", 0, "FAILED"},
+		{"22602345678", "MOOV_BFA", "XOF", 200, "COMPLETED", "", 1, "COMPLETED"},
+		{"22607345128", "MOOV_BFA", "XOF", 200, "PROCESSING", "", 0, ""},
+		{"22607345148", "MOOV_BFA", "XOF", 200, "FAILED", "PAYMENT_NOT_APPROVED", 0, "FAILED"},
+		{"22607345678", "MOOV_BFA", "XOF", 200, "COMPLETED", "", 1, "COMPLETED"},
+		{"237653456039", "MTN_MOMO_CMR", "XAF", 200, "FAILED", "PAYMENT_NOT_APPROVED", 0, "FAILED"},
+		{"237653456049", "MTN_MOMO_CMR", "XAF", 200, "FAILED", "INSUFFICIENT_BALANCE", 0, "FAILED"},
+		{"237653456069", "MTN_MOMO_CMR", "XAF", 200, "FAILED", "UNSPECIFIED_FAILURE", 0, "FAILED"},
+		{"237653456129", "MTN_MOMO_CMR", "XAF", 200, "PROCESSING", "", 0, ""},
+		{"237653456789", "MTN_MOMO_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED"},
+		{"237653456029", "MTN_MOMO_CMR", "XAF", 200, "FAILED", "PAYER_NOT_FOUND", 0, "FAILED"},
+	} {
+		t.Run(c.msisdn, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var callbacks stubtest.Callbacks
+				h := newStub(t, &callbacks, `{}`)
+				body := strings.NewReplacer("2250500000000", c.msisdn, "MTN_MOMO_CIV", c.provider, "XOF", c.currency).
+					Replace(valid)
+				if status, text := pay(t, h, body); status != c.response {
+					t.Errorf("response %d %s, want %d", status, text, c.response)
+				}
+				time.Sleep(time.Hour)
+				v := parse(t, lookup(t, h))
+				if (c.status == "") != (v.Status == "NOT_FOUND") || v.Data.Status != c.status ||
+					v.Data.FailureReason.FailureCode != c.failure {
+					t.Errorf("lookup %+v, want %s %s", v, c.status, c.failure)
+				}
+				if got := effects(t, h); got != c.effects {
+					t.Errorf("%d effects, want %d", got, c.effects)
+				}
+				var statuses []string
+				for _, callback := range callbacks.All() {
+					statuses = append(statuses, parse(t, callback.Body).Status)
+				}
+				if got := strings.Join(statuses, " "); got != c.callbacks {
+					t.Errorf("callbacks %q, want %q", got, c.callbacks)
+				}
+			})
+		})
+	}
+}
+
+func TestRejections(t *testing.T) {
+	for _, c := range []struct {
+		old, new string
+		status   int
+		code     string
+	}{
+		{valid, `{`, 400, "INVALID_INPUT"},
+		{`"500"`, `500`, 400, "INVALID_INPUT"},
+		{`"500"`, `""`, 400, "MISSING_PARAMETER"},
+		{"MTN_MOMO_CIV", "ORANGE_BFA", 400, "MISSING_PARAMETER"},
+		{id, "ORDER-1", 400, "INVALID_PARAMETER"},
+		{`"Order 1"`, `"A message that is too long"`, 400, "INVALID_PARAMETER"},
+		{"MTN_MOMO_CIV", "MTN_MOMO_COD", 200, "INVALID_PROVIDER"},
+		{"XOF", "XAF", 200, "INVALID_CURRENCY"},
+		{`"500"`, `"5.5"`, 200, "INVALID_AMOUNT"},
+		{`"500"`, `"0500"`, 200, "INVALID_AMOUNT"},
+		{`MTN_MOMO_CIV"}},"amount":"500","currency":"XOF"`, `AIRTEL_COD"}},"amount":"5.50","currency":"USD"`, 200,
+			"INVALID_AMOUNT"},
+		{"2250500000000", "+2250500000000", 200, "INVALID_PHONE_NUMBER"},
+		{"2250500000000", "237650000000", 200, "INVALID_PHONE_NUMBER"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newStub(t, &stubtest.Callbacks{}, `{}`)
+			status, body := pay(t, h, strings.Replace(valid, c.old, c.new, 1))
+			v := parse(t, body)
+			if status != c.status || v.Status != "REJECTED" || v.FailureReason.FailureCode != c.code {
+				t.Errorf("%s: %d %s, want %d %s", c.new, status, body, c.status, c.code)
+			}
+			if time.Sleep(time.Minute); effects(t, h) != 0 || parse(t, lookup(t, h)).Status != "NOT_FOUND" {
+				t.Errorf("%s: a rejected deposit exists", c.new)
+			}
+		})
+	}
+}
+
+func TestAuthentication(t *testing.T) {
+	for header, want := range map[string]struct {
+		status int
+		code   string
+	}{"": {401, "NO_AUTHENTICATION"}, "Bearer x": {403, "AUTHENTICATION_ERROR"}} {
+		h := newStub(t, &stubtest.Callbacks{}, `{}`)
+		for _, call := range [][2]string{{"POST", "/v2/deposits"}, {"GET", "/v2/deposits/" + id}} {
+			status, body := stubtest.Do(t, h, call[0], call[1], valid, "Authorization", header)
+			if status != want.status || parse(t, body).FailureReason.FailureCode != want.code {
+				t.Errorf("%s with %q: %d %s", call[0], header, status, body)
+			}
+		}
+	}
+}
+
+func TestRepeatIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newStub(t, &stubtest.Callbacks{}, `{}`)
+		pay(t, h, valid)
+		status, body := pay(t, h, strings.Replace(valid, `"500"`, `"600"`, 1))
+		if status != 200 || parse(t, body).Status != "DUPLICATE_IGNORED" {
+			t.Error(status, body)
+		}
+		if time.Sleep(time.Minute); effects(t, h) != 1 {
+			t.Error("want one effect")
+		}
+	})
+}
+
+func TestCallbackIsTheDepositAndIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		callbacks := stubtest.Callbacks{Status: 500}
+		h := newStub(t, &callbacks, `{}`)
+		pay(t, h, valid)
+		time.Sleep(time.Hour)
+		all := callbacks.All()
+		if len(all) != 4 || all[0].Method != "POST" || all[0].Path != "/cb" {
+			t.Fatalf("%d callbacks: %v", len(all), all)
+		}
+		const reference = `"clientReferenceId":"ORDER-1",`
+		if data := strings.Replace(lookup(t, h), reference, "", 1); !strings.Contains(data, `"data":`+all[0].Body+`,`) {
+			t.Errorf("callback %s is not the lookup's data %s without a clientReferenceId", all[0].Body, data)
+		}
+		wanted := []string{`"metadata":{"a":"b","c":"d"}`, `"country":"CIV"`}
+		for _, want := range wanted {
+			if !strings.Contains(all[0].Body, want) {
+				t.Errorf("callback %s lacks %s", all[0].Body, want)
+			}
+		}
+	})
+}
+
+func TestQuirks(t *testing.T) {
+	for _, c := range []struct {
+		quirks, amount string
+		statuses       []string // after 0, 1.5, 3, 33 seconds
+	}{
+		{`{}`, "500", []string{"ACCEPTED", "PROCESSING", "COMPLETED", "COMPLETED"}},
+		{`{"in_reconciliation":true}`, "500", []string{"ACCEPTED", "PROCESSING", "IN_RECONCILIATION", "COMPLETED"}},
+		{`{"amount_decimals":true}`, "500.00", []string{"ACCEPTED", "PROCESSING", "COMPLETED", "COMPLETED"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newStub(t, &stubtest.Callbacks{}, c.quirks)
+			pay(t, h, valid)
+			for i, pause := range []time.Duration{0, 1500, 1500, 30000} {
+				time.Sleep(pause * time.Millisecond)
+				if v := parse(t, lookup(t, h)); v.Data.Status != c.statuses[i] || v.Data.Amount != c.amount {
+					t.Errorf("%s: lookup %d: %+v, want %s", c.quirks, i, v, c.statuses[i])
+				}
+			}
+		})
+	}
+}
+
+func TestScriptedRejection(t *testing.T) {
+	h := newStub(t, &stubtest.Callbacks{}, `{}`)
+	script := `{"key":"ORDER-1","operation":"deposit","calls":["PROVIDER_TEMPORARILY_UNAVAILABLE"]}`
+	stubtest.Do(t, h, "POST", "/stub/v1/script", script)
+	checkDownOnce(t, h, valid)
+}
+
+// The documented rejection is what the number of an operator that is down gets: a 503 would prove nothing.
+func TestOperatorDown(t *testing.T) {
+	h := newStub(t, &stubtest.Callbacks{}, `{}`)
+	checkDownOnce(t, h, strings.Replace(valid, "2250500000000", "2250500001009", 1))
+}
+
+func checkDownOnce(t *testing.T, h http.Handler, body string) {
+	t.Helper()
+	_, first := pay(t, h, body)
+	_, second := pay(t, h, body)
+	rejected := parse(t, first)
+	if rejected.FailureReason.FailureCode != "PROVIDER_TEMPORARILY_UNAVAILABLE" || rejected.DepositID != id ||
+		rejected.Status != "REJECTED" || parse(t, second).Status != "ACCEPTED" {
+		t.Error(first, second)
+	}
+}

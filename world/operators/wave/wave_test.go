@@ -1,0 +1,382 @@
+package wave_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mobilegateway/proof/kits/stubtest"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/wave"
+)
+
+const (
+	path     = "/v1/checkout/sessions"
+	valid    = `{"amount":"500","currency":"XOF","success_url":"https://m.test/ok","error_url":"https://m.test/ko"%s}`
+	ours     = `,"client_reference":"ORD1"`
+	payerSN  = "221770000000"
+	senegal  = "Bearer wave_sn_prod_stub"
+	ivory    = "Bearer wave_ci_prod_stub"
+	webhooks = "https://gateway.test/cb/sn"
+)
+
+type bench struct {
+	*testing.T
+	http.Handler
+	webhooks *stubtest.Callbacks
+}
+
+func newBench(t *testing.T, quirks string, change ...func(*wave.Credentials)) *bench {
+	t.Helper()
+	credentials := wave.DefaultCredentials()
+	credentials.PageURL = "https://pay.test/wave"
+	credentials.Wallets[0].WebhookURL = webhooks
+	for _, f := range change {
+		f(&credentials)
+	}
+	b := &bench{T: t, webhooks: &stubtest.Callbacks{}}
+	b.Handler = wave.New(kit.Config{Client: stubtest.Client(b.webhooks)}, credentials).Handler()
+	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", quirks); status != 200 {
+		t.Fatal(text)
+	}
+	return b
+}
+
+type session struct {
+	ID             string
+	CheckoutStatus string                 `json:"checkout_status"`
+	PaymentStatus  string                 `json:"payment_status"`
+	LaunchURL      string                 `json:"wave_launch_url"`
+	TransactionID  string                 `json:"transaction_id"`
+	Last           *struct{ Code string } `json:"last_payment_error"`
+}
+
+func (s session) words() string {
+	text := s.CheckoutStatus + " " + s.PaymentStatus
+	if s.Last != nil {
+		text += " " + s.Last.Code
+	}
+	return text
+}
+
+func (b *bench) create(more string) session {
+	b.Helper()
+	status, text := stubtest.Do(b.T, b, "POST", path, fmt.Sprintf(valid, more), "Authorization", senegal)
+	if status != 200 {
+		b.Fatalf("create: %d %s", status, text)
+	}
+	return parse[session](b.T, text)
+}
+
+func parse[V any](t *testing.T, text string) (v V) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func (b *bench) find(id string) session {
+	b.Helper()
+	status, text := stubtest.Do(b.T, b, "GET", path+"/"+id, "", "Authorization", senegal)
+	if status != 200 {
+		b.Fatalf("lookup: %d %s", status, text)
+	}
+	return parse[session](b.T, text)
+}
+
+// press opens the page as given and presses a button.
+func (b *bench) press(s session, action, msisdn string) (int, string) {
+	b.Helper()
+	page := strings.TrimPrefix(s.LaunchURL, "https://pay.test/wave")
+	if status, text := stubtest.Do(b.T, b, "GET", page, ""); status != 200 {
+		b.Fatalf("page: %d %s", status, text)
+	}
+	form := url.Values{"action": {action}, "msisdn": {msisdn}}
+	return stubtest.Do(b.T, b, "POST", page, form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+}
+
+func (b *bench) effects() int {
+	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects?key=ORD1", "")
+	return strings.Count(text, `"operator":"wave"`)
+}
+
+type event struct {
+	ID, Type string
+	Data     session
+}
+
+func (b *bench) events() string {
+	var types []string
+	for _, c := range b.webhooks.All() {
+		types = append(types, strings.TrimPrefix(parse[event](b.T, c.Body).Type, "checkout.session."))
+	}
+	return strings.Join(types, " ")
+}
+
+func TestOutcomesOnThePage(t *testing.T) {
+	for _, c := range []struct {
+		action, msisdn string
+		status         int    // of the button
+		words          string // at once
+		end            string // after 30 minutes
+		effects        int
+		events         string
+	}{
+		{"confirm", payerSN, 303, "complete succeeded", "", 1, "completed"},
+		{"confirm", "+221 77 000 00 00", 303, "complete succeeded", "", 1, "completed"},
+		{"confirm", "221770001001", 200, "open processing payment-failure", "expired processing payment-failure", 0,
+			"payment_failed"},
+		{"confirm", "221770001002", 200, "open processing insufficient-funds", "expired processing insufficient-funds",
+			0, "payment_failed"},
+		{"confirm", "221770001003", 200, "open processing", "expired processing", 0, ""},
+		{"confirm", "221770001004", 303, "complete succeeded", "", 1, "completed"},
+		{"confirm", "221770001005", 0, "complete succeeded", "", 1, "completed"},
+		{"confirm", "221770001006", 303, "complete succeeded", "", 1, "completed completed completed"},
+		{"confirm", "221770001007", 303, "complete succeeded", "", 1, "completed payment_failed"},
+		{"confirm", "221770001008", 303, "complete succeeded", "", 1, "completed"},
+		{"confirm", "221770001009", 503, "open processing", "expired processing", 0, ""},
+		{"confirm", "221770001010", 200, "complete succeeded", "", 1, "completed"},
+		{"confirm", "221770001011", 303, "complete succeeded", "", 1, ""},
+		{"confirm", "", 400, "open processing", "expired processing", 0, ""},
+		{"cancel", "", 303, "expired cancelled", "", 0, ""},
+		{"close", "", 200, "open processing", "expired processing", 0, ""},
+		{"odd", payerSN, 400, "open processing", "expired processing", 0, ""},
+	} {
+		t.Run(c.action+c.msisdn, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, `{}`)
+				s := b.create(ours)
+				if s.words() != "open processing" {
+					t.Error(s)
+				}
+				status, text := b.press(s, c.action, c.msisdn)
+				if status != c.status {
+					t.Errorf("button %d %s, want %d", status, text, c.status)
+				}
+				if early := len(b.webhooks.All()); (early > 0) != (c.msisdn == "221770001008") {
+					t.Errorf("%d webhooks before the response", early)
+				}
+				if got := b.find(s.ID).words(); got != c.words {
+					t.Errorf("lookup %q, want %q", got, c.words)
+				}
+				time.Sleep(30 * time.Minute)
+				if c.end == "" {
+					c.end = c.words
+				}
+				if got := b.find(s.ID).words(); got != c.end {
+					t.Errorf("lookup after 30 minutes %q, want %q", got, c.end)
+				}
+				if b.press(s, "confirm", payerSN); b.effects() != c.effects {
+					t.Errorf("%d effects, want %d", b.effects(), c.effects)
+				}
+				if got := b.events(); got != c.events {
+					t.Errorf("webhooks %q, want %q", got, c.events)
+				}
+			})
+		})
+	}
+}
+
+func TestFailedPaymentIsNotFinal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, `{}`)
+		s := b.create(ours)
+		b.press(s, "confirm", "221770001002")
+		time.Sleep(29 * time.Minute)
+		if status, _ := b.press(s, "confirm", payerSN); status != 303 {
+			t.Error(status)
+		}
+		time.Sleep(time.Hour)
+		if got := b.find(s.ID).words(); got != "complete succeeded insufficient-funds" {
+			t.Error(got)
+		}
+		if got := b.events(); got != "payment_failed completed" || b.effects() != 1 {
+			t.Error(got, b.effects())
+		}
+	})
+}
+
+func TestTwoRequestsMakeTwoSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, `{}`)
+		body := fmt.Sprintf(valid, ours)
+		for range 2 {
+			stubtest.Do(t, b, "POST", path, body, "Authorization", senegal, "Idempotency-Key", "k")
+		}
+		_, text := stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+		found := parse[struct{ Result []session }](t, text).Result
+		if len(found) != 2 || found[0].ID == found[1].ID {
+			t.Fatal(text)
+		}
+		for _, s := range found {
+			b.press(s, "confirm", payerSN)
+		}
+		if b.effects() != 2 {
+			t.Errorf("%d effects, want 2", b.effects())
+		}
+		_, text = stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", ivory)
+		if text != `{"result":[]}` {
+			t.Errorf("another wallet finds %s", text)
+		}
+		_, text = stubtest.Do(t, b, "GET", "/stub/v1/calls?key=ORD1", "")
+		for operation, want := range map[string]int{"create": 2, "search": 2, "page": 2, "confirm": 2} {
+			if got := strings.Count(text, `"`+operation+`"`); got != want {
+				t.Errorf("%d calls of %s, want %d: %s", got, operation, want, text)
+			}
+		}
+	})
+}
+
+func TestRestrictedPayer(t *testing.T) {
+	for msisdn, want := range map[string]string{
+		payerSN:        "open processing payer-mobile-mismatch",
+		"221770000001": "complete succeeded",
+	} {
+		b := newBench(t, `{}`)
+		s := b.create(ours + `,"restrict_payer_mobile":"+221770000001"`)
+		if b.press(s, "confirm", msisdn); b.find(s.ID).words() != want {
+			t.Errorf("%s: %s, want %s", msisdn, b.find(s.ID).words(), want)
+		}
+	}
+	for payer, want := range map[string]int{"1005": 0, "1009": 503, "1010": 200} {
+		b := newBench(t, `{}`)
+		body := fmt.Sprintf(valid, ours+`,"restrict_payer_mobile":"+22177000`+payer+`"`)
+		status, _ := stubtest.Do(t, b, "POST", path, body, "Authorization", senegal)
+		_, text := stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+		if made := strings.Contains(text, "cos-"); status != want || made != (payer != "1009") {
+			t.Errorf("%s: %d, %s", payer, status, text)
+		}
+	}
+}
+
+func TestLookupsAndExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, `{}`)
+		paid, open := b.create(ours), b.create("")
+		b.press(paid, "confirm", payerSN)
+		transaction := b.find(paid.ID).TransactionID
+		for _, c := range []struct {
+			method, path, key string
+			status            int
+			want              string
+		}{
+			{"GET", "?transaction_id=" + transaction, senegal, 200, paid.ID},
+			{"GET", "?transaction_id=" + transaction, ivory, 404, "checkout-session-not-found"},
+			{"GET", "?transaction_id=T1", senegal, 404, "checkout-session-not-found"},
+			{"GET", "", senegal, 400, "request-validation-error"},
+			{"GET", "/search", senegal, 400, "request-validation-error"},
+			{"GET", "/search?client_reference=x", senegal, 200, `{"result":[]}`},
+			{"GET", "/cos-1", senegal, 404, "checkout-session-not-found"},
+			{"GET", "/" + open.ID, ivory, 404, "checkout-session-not-found"},
+			{"GET", "/" + open.ID, senegal, 200, `"client_reference":null`},
+			{"POST", "/" + paid.ID + "/expire", senegal, 409, "checkout-session-final"},
+			{"POST", "/cos-1/expire", senegal, 404, "checkout-session-not-found"},
+			{"POST", "/" + open.ID + "/expire", ivory, 404, "checkout-session-not-found"},
+			{"POST", "/" + open.ID + "/expire", senegal, 200, ""},
+			{"POST", "/" + open.ID + "/expire", senegal, 409, "checkout-session-final"},
+			{"GET", "/" + open.ID, senegal, 200, `"checkout_status":"expired"`},
+		} {
+			status, text := stubtest.Do(t, b, c.method, path+c.path, "", "Authorization", c.key)
+			if status != c.status || !strings.Contains(text, c.want) {
+				t.Errorf("%s %s: %d %s, want %d %s", c.method, c.path, status, text, c.status, c.want)
+			}
+		}
+		if _, text := b.press(open, "confirm", payerSN); !strings.Contains(text, "expired") || b.effects() != 1 {
+			t.Error(text, b.effects())
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	swap := func(old, replacement string) string {
+		return strings.Replace(fmt.Sprintf(valid, ours), old, replacement, 1)
+	}
+	for _, c := range []struct {
+		name, body, authorization string
+		status                    int
+		code                      string
+	}{
+		{"no header", swap("", ""), "", 401, "missing-auth-header"},
+		{"Basic", swap("", ""), "Basic eA==", 401, "invalid-auth"},
+		{"no key", swap("", ""), "Bearer", 401, "api-key-not-provided"},
+		{"wrong key", swap("", ""), "Bearer x", 401, "no-matching-api-key"},
+		{"number", swap(`"500"`, `500`), senegal, 400, "request-validation-error"},
+		{"decimals", swap(`"500"`, `"5.50"`), senegal, 400, "request-validation-error"},
+		{"zero", swap(`"500"`, `"0500"`), senegal, 400, "request-validation-error"},
+		{"currency", swap("XOF", "XAF"), senegal, 400, "request-validation-error"},
+		{"http", swap("https://m.test/ko", "http://m.test/ko"), senegal, 400, "request-validation-error"},
+		{"no URL", swap(`"success_url":"https://m.test/ok",`, ""), senegal, 400, "request-validation-error"},
+		{"unknown field", swap(`{`, `{"metadata":{},`), senegal, 400, "request-validation-error"},
+		{"reference", swap("ORD1", strings.Repeat("x", 256)), senegal, 400, "request-validation-error"},
+		{"payer", swap(`{`, `{"restrict_payer_mobile":"221770000000",`), senegal, 400, "request-validation-error"},
+		{"no JSON", `<x>`, senegal, 400, "request-validation-error"},
+	} {
+		for _, quirks := range []string{`{}`, `{"nested_error":true}`} {
+			b := newBench(t, quirks)
+			headers := []string{"Authorization", c.authorization}
+			if c.authorization == "" {
+				headers = nil
+			}
+			status, text := stubtest.Do(t, b, "POST", path, c.body, headers...)
+			nested := strings.HasPrefix(text, `{"error":{"code":"`+c.code)
+			flat := strings.HasPrefix(text, `{"code":"`+c.code)
+			if status != c.status || nested != (quirks != `{}`) || flat == nested {
+				t.Errorf("%s with %s: %d %s, want %d %s", c.name, quirks, status, text, c.status, c.code)
+			}
+			_, text = stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+			if text != `{"result":[]}` {
+				t.Errorf("%s: a refused request made a session: %s", c.name, text)
+			}
+		}
+	}
+	local := newBench(t, `{}`, func(c *wave.Credentials) { c.LocalURLs = true })
+	body := swap("https://m.test/ko", "http://localhost:1/ko")
+	if status, text := stubtest.Do(t, local, "POST", path, body, "Authorization", senegal); status != 200 {
+		t.Error(status, text)
+	}
+}
+
+func TestLaunchURLIsUsedAsGiven(t *testing.T) {
+	b := newBench(t, `{}`)
+	s := b.create(ours)
+	for _, page := range []string{"/c/" + s.ID, "/c/" + s.ID + "?a=1", "/c/cos-1"} {
+		for _, method := range []string{"GET", "POST"} {
+			if status, _ := stubtest.Do(t, b, method, page, "action=confirm&msisdn="+payerSN); status != 404 {
+				t.Errorf("%s %s: %d, want 404", method, page, status)
+			}
+		}
+	}
+	if b.effects() != 0 {
+		t.Error("paid on a wrong page")
+	}
+}
+
+func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
+	for mode, want := range map[string]string{
+		"400": `400 {"code":"request-validation-error"`, "401": `401 {"code":"no-matching-api-key"`,
+		"api-key-revoked": `401 {"code":"api-key-revoked"`, "403": `403 {"code":"disabled-wallet"`,
+		"404": `404 {"code":"checkout-session-not-found"`, "409": `409 {"code":"idempotency-mismatch"`,
+		"429": `429 {"code":"rate-limit-exceeded"`, "500-applied": `500 {"code":"internal-server-error"`,
+		"503": `503 {"code":"service-unavailable"`, "cut-applied": `0 `,
+	} {
+		b := newBench(t, `{}`)
+		script := `{"key":"ORD1","operation":"create","calls":["` + mode + `"]}`
+		if status, text := stubtest.Do(t, b, "POST", "/stub/v1/script", script); status != 200 {
+			t.Fatal(text)
+		}
+		status, text := stubtest.Do(t, b, "POST", path, fmt.Sprintf(valid, ours), "Authorization", senegal)
+		if got := fmt.Sprint(status, " ", text); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", mode, got, want)
+		}
+		_, text = stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+		if made := strings.Count(text, `"id"`); made != strings.Count(mode, "-applied") {
+			t.Errorf("%s: %d sessions", mode, made)
+		}
+	}
+}
