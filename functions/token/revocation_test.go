@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/keyring"
-	"mobilegateway/proof/kits/merchanttest"
 )
 
 // decision "key-rings": no token is issued until the key that replaces a revoked one signs.

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/shared/secret"
 )
 

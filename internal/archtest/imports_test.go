@@ -1,14 +1,13 @@
 package archtest
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"testing"
 )
 
 // TestImports checks the rules on imports that depguard cannot express, because they compare two paths: a function does
-// not import another function, and only tests import a conformance suite.
+// not import another function, and only tests import a kit of tests.
 func TestImports(t *testing.T) {
 	for _, s := range loadTree(t).Packages {
 		for _, imported := range s.Imports {
@@ -25,8 +24,8 @@ func importViolation(s *goPackage, imported string) string {
 	switch {
 	case !own:
 		return ""
-	case !s.isConformanceSuite() && strings.HasSuffix(target, "test") && s.inFolders("shared", "functions", "cmd"):
-		return "only tests import a conformance suite"
+	case pathMatches(target, "proof/kits") && !s.inFolders("proof", "e2e", "bench"):
+		return "only tests import a kit of tests"
 	case s.inFolders("functions") && pathMatches(target, "functions") &&
 		functionFolder(s.Path) != functionFolder(target):
 		return "a function does not import another function"
@@ -99,14 +98,5 @@ func TestNoHeavyPackages(t *testing.T) {
 	}
 	if !linked {
 		t.Error("no function links the Lambda runtime, so this is not the list of the deployed programs")
-	}
-}
-
-// TestConformanceSuiteNames checks the names of conformance suites: other rules recognise a suite by the ending "test".
-func TestConformanceSuiteNames(t *testing.T) {
-	for _, s := range loadTree(t).Packages {
-		if s.inFolders("shared") && s.isConformanceSuite() && path.Base(s.Path) != path.Base(path.Dir(s.Path))+"test" {
-			t.Errorf("%s: name a suite after the package that it tests, and place it below that package", s.Path)
-		}
 	}
 }

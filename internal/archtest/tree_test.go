@@ -229,13 +229,8 @@ func pathMatches(path string, folders ...string) bool {
 	return false
 }
 
-// isDeployed reports whether a package is part of what is deployed: shared and functions, without conformance suites.
-func (s *goPackage) isDeployed() bool {
-	return s.inFolders("shared", "functions") && !s.isConformanceSuite()
-}
-
-// isConformanceSuite reports whether a package is a conformance suite, such as ledgertest, which only tests import.
-func (s *goPackage) isConformanceSuite() bool { return strings.HasSuffix(s.Path, "test") }
+// isDeployed reports whether a package is part of what is deployed.
+func (s *goPackage) isDeployed() bool { return s.inFolders("shared", "functions") }
 
 // isBootstrap reports whether a package is a deployed program.
 func (s *goPackage) isBootstrap() bool { return pathMatches(s.Path, "functions/*/bootstrap") }

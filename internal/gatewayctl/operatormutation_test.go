@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
-	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/secret"
 	"mobilegateway/world/operators/sandbox"
 )

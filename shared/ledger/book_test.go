@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/proof/kits/ledgertest"
 )
 
 func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {

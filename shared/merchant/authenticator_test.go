@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/proof/kits/merchanttest"
 )
 
 func TestAuthorizationHeader(t *testing.T) {

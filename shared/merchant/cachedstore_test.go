@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"mobilegateway/shared/merchant"
 	"mobilegateway/proof/kits/merchanttest"
+	"mobilegateway/shared/merchant"
 )
 
 func TestCachedStore(t *testing.T) {

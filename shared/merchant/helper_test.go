@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/shared/secret"
 )
 

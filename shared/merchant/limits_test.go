@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/shared/merchant"
 	"mobilegateway/proof/kits/merchanttest"
+	"mobilegateway/shared/merchant"
 )
 
 // Decision "merchant-limits": no limits by default.

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"mobilegateway/shared/merchant"
 	"mobilegateway/proof/kits/merchanttest"
+	"mobilegateway/shared/merchant"
 )
 
 func TestNames(t *testing.T) {

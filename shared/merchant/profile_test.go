@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"mobilegateway/shared/merchant"
 	"mobilegateway/proof/kits/merchanttest"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/outgoing"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mobilegateway/shared/merchant"
 	"mobilegateway/proof/kits/merchanttest"
+	"mobilegateway/shared/merchant"
 )
 
 // storeAndRead writes a profile as a store does, and reads it back.

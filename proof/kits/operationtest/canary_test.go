@@ -42,7 +42,7 @@ const (
 )
 
 var operationCases = []operationCase{
-	{"charge", "../../functions/charge/testdata/event-encoded.json",
+	{"charge", "../../../functions/charge/testdata/event-encoded.json",
 		[]string{"Authorization", "Content-Type", "gw-token", "gw-alias", "X-Operator-MCO", "X-Unknown"},
 		[]string{
 			"amountTransaction.endUserId", paymentAmount + "chargingInformation.amount",
@@ -51,14 +51,14 @@ var operationCases = []operationCase{
 			"amountTransaction.transactionOperationStatus", "unknown",
 		},
 		[]string{"amountTransaction.referenceCode", "amountTransaction.clientCorrelator"}},
-	{"pay", "../../functions/pay/testdata/event-ussd.json",
+	{"pay", "../../../functions/pay/testdata/event-ussd.json",
 		[]string{"Authorization", "Content-Type", "mno-name", "country-code", "channel", "lang", "X-Unknown"},
 		[]string{
 			"currency", "amount", "return_url", "cancel_url", "notif_url", "reference", "user_msisdn", "otp_code",
 			"state", "unknown",
 		},
 		[]string{"order_id"}},
-	{"sms", "../../functions/sms/testdata/event-encoded.json",
+	{"sms", "../../../functions/sms/testdata/event-encoded.json",
 		[]string{
 			"Authorization", "Content-Type", "X-OAPI-Application-Id", "X-OAPI-Contact-Id", "X-OAPI-Resource-Type",
 			"gw-alias", "gw-token", "X-Operator-MCO", "X-Operator-ISE2",
@@ -202,7 +202,7 @@ func TestCanaryLookups(t *testing.T) {
 		for event, parameter := range map[string]string{
 			"charge": "transactionId", "payment": "orderId", "delivery-infos": "requestId",
 		} {
-			e := operationtest.LoadEvent(t, "../../functions/status/testdata/event-"+event+".json")
+			e := operationtest.LoadEvent(t, "../../../functions/status/testdata/event-"+event+".json")
 			w.Send(t, e.SetPathParameter(parameter, canary)).AssertStatus(t, 404)
 			w.Send(t, e.SetHeader("Authorization", "Bearer "+token)).AssertStatus(t, 401)
 		}

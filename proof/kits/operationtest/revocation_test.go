@@ -62,7 +62,7 @@ func TestNothingIsSentUntilAKeySigns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t)
-			event := func() *operationtest.Event { return operationtest.LoadEvent(t, "../../functions/"+c.event) }
+			event := func() *operationtest.Event { return operationtest.LoadEvent(t, "../../../functions/"+c.event) }
 			if c.before != 0 {
 				w.Driver.SetBehaviours(c.first)
 				w.Send(t, event()).AssertStatus(t, c.before)

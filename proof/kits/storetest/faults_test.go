@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/proof/kits/ledgertest"
 )
 
 func TestInjectedFaults(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
-	"mobilegateway/proof/kits/ledgertest"
 )
 
 type item = dynamoitem.Item

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/proof/kits/ledgertest"
 )
 
 // ledgerStore has all methods of a store.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/shared/ledger"
 	"mobilegateway/proof/kits/ledgertest"
+	"mobilegateway/shared/ledger"
 )
 
 // manyKeys exceeds the suite's entries in one shard of the due index.

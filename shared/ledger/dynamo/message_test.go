@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
-	"mobilegateway/proof/kits/ledgertest"
 )
 
 const smsAccount = "orange-sms/a1"

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/dynamotest"
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
-	"mobilegateway/proof/kits/ledgertest"
 )
 
 // newStore returns a store over an empty table, and the table.

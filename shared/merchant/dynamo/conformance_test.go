@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/proof/kits/merchanttest"
 )
 
 // now is the time of all changes in the suite.

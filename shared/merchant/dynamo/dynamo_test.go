@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/dynamotest"
+	"mobilegateway/proof/kits/merchanttest"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/merchant/dynamo"
-	"mobilegateway/proof/kits/merchanttest"
 )
 
 // newRegistry returns a registry over an empty table, and the table.

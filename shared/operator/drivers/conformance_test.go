@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/proof/kits/operatortest"
 )
 
 // TestConformance runs the suite of drivers for each driver. A new driver is a value here, or in a test of its own.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
-	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/secret"
 )
 

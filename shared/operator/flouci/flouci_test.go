@@ -11,12 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/flouci"
-	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )

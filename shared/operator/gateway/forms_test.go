@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/shared/operator"
 	"mobilegateway/proof/kits/operatortest"
+	"mobilegateway/shared/operator"
 )
 
 // An account can have another prefix of headers, another word in the path of charges, and one status of a success.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/gateway"
-	"mobilegateway/proof/kits/operatortest"
 )
 
 var update = flag.Bool("update", false, "write the golden requests again")

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/gateway"
-	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )

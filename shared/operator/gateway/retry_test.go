@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/proof/kits/operatortest"
 )
 
 // A cut of a reused connection before any response causes one retry under the same key. Its response is that of a

@@ -13,11 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/mtn"
-	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/proof/kits/operatortest"
 )
 
 // A payment whose token cannot be made is not sent.

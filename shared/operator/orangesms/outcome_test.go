@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/proof/kits/operatortest"
 )
 
 // exception is a requestError whose text and variables contain the recipient's number.

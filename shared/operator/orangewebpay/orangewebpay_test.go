@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/orangewebpay"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"

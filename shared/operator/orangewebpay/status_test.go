@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/proof/kits/operatortest"
 )
 
 func TestLookup(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/proof/kits/operatortest"
 )
 
 func TestTokenRenewal(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/proof/kits/stubtest"
 	"mobilegateway/shared/operator"
-	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/world/operators/kit"
 	stub "mobilegateway/world/operators/pawapay"
 )

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/shared/operator"
 	"mobilegateway/proof/kits/operatortest"
+	"mobilegateway/shared/operator"
 )
 
 // wire writes a request as the files of the documents' examples have it, with the headers of pawaPay's API.

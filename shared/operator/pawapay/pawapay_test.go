@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator/pawapay"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"

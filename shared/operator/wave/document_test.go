@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/proof/kits/operatortest"
 )
 
 // wire writes a request as the files of the documents' examples have it, with the headers of Wave's API.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"mobilegateway/shared/operator"
 	"mobilegateway/proof/kits/operatortest"
+	"mobilegateway/shared/operator"
 )
 
 // A payment may have several sessions, in any order of the list. Each row has sessions in the order in which they
