@@ -10,7 +10,7 @@ DEPLOY = CGO_ENABLED=0 GOFLAGS="-tags=lambda.norpc -trimpath -buildvcs=false '-l
 # Tests of other processes, which are built without the race detector, and tests that do one thing after the other: a
 # run with the race detector would find nothing. The simulator runs one task at a time; the race detector does not see
 # that, because sync.WaitGroup.Wait disables it while it parks.
-WITHOUT_RACE = /internal/archtest$$|/internal/contract$$|/proof/kits/localtest$$|/internal/simulate$$|/internal/simulate/knownbad|/bench|/e2e
+WITHOUT_RACE = /proof/imports$$|/proof/contract$$|/proof/kits/localtest$$|/proof/simulate$$|/proof/simulate/knownbad|/bench|/e2e
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,12 +120,12 @@ chaos: ## Fail parts of a local run under load, then count orders and effects (C
 	  go test -count=1 -v -timeout 0 ./e2e/chaos -run '^TestChaos$$'
 
 simulate: ## Run the functions through hostile histories in a simulated world (SEEDS=10000 FIRST=n SEED=n EXHAUSTIVE=1)
-	@go test -count=1 -v -timeout 0 ./internal/simulate $(if $(EXHAUSTIVE),-run '^TestExhaustive$$' \
+	@go test -count=1 -v -timeout 0 ./proof/simulate $(if $(EXHAUSTIVE),-run '^TestExhaustive$$' \
 	  -exhaustive $(EXHAUSTIVE),-run '^TestSeeds$$' \
 	  $(if $(SEED),-seed $(SEED),-seeds $(or $(SEEDS),10000) -first $(or $(FIRST),$$(date +%s%N))))
 
 knownbad: ## Let the simulator find every deliberate bug, by a recorded seed or a search (SEEDS=n RECORD=1 ONLY=regexp)
-	@go test -count=1 -v -timeout 0 ./internal/simulate/knownbad -run '^TestKnownBad$$' \
+	@go test -count=1 -v -timeout 0 ./proof/simulate/knownbad -run '^TestKnownBad$$' \
 	  -seeds $(or $(SEEDS),3000) -only '$(ONLY)' -record=$(if $(RECORD),true,false)
 
 backlog: ## Sweep 100,000 due entries, with an operator, a server and a profile that fail: others are not late
@@ -138,7 +138,7 @@ postman: ## Make the Postman collection from the contract, and run it by newman 
 	@POSTMAN=1 go test -count=1 -v -timeout 0 ./tools/postman -run '^TestCollection$$'
 
 reference: ## Render docs/openapi.yaml as docs/reference.html
-	@internal/contract/page/render
+	@proof/contract/page/render
 
 ci: ## Run exactly what the continuous integration runs
 	.ci/run

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"sync"
 
-	"mobilegateway/internal/contract"
+	"mobilegateway/proof/contract"
 )
 
 // merchantContract returns the checker for docs/openapi.yaml.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/iamcheck"
+	"mobilegateway/proof/iamcheck"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/world/awscalls"
 	"mobilegateway/world/template/roles"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mobilegateway/internal/contract"
+	"mobilegateway/proof/contract"
 )
 
 // TestReference opens docs/reference.html as a file, without a network, and reads every operation with its examples.

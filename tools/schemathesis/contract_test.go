@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"mobilegateway/internal/childprocess"
-	"mobilegateway/internal/contract"
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/local"
 	"mobilegateway/internal/repository"
+	"mobilegateway/proof/contract"
 	"mobilegateway/shared/operator"
 )
 

@@ -1,0 +1,102 @@
+package imports
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImports checks the rules on imports that depguard cannot express, because they compare two paths: a function does
+// not import another function, and only tests import a kit of tests.
+func TestImports(t *testing.T) {
+	for _, s := range loadTree(t).Packages {
+		for _, imported := range s.Imports {
+			if reason := importViolation(s, imported); reason != "" {
+				t.Errorf("%s imports %s: %s", s.Path, imported, reason)
+			}
+		}
+	}
+}
+
+// importViolation returns why a package may not import another, "" if it may.
+func importViolation(s *goPackage, imported string) string {
+	target, own := strings.CutPrefix(imported, modulePath+"/")
+	switch {
+	case !own:
+		return ""
+	case pathMatches(target, "proof/kits") && !s.inFolders("proof", "e2e", "bench"):
+		return "only tests import a kit of tests"
+	case s.inFolders("functions") && pathMatches(target, "functions") &&
+		functionFolder(s.Path) != functionFolder(target):
+		return "a function does not import another function"
+	default:
+		return ""
+	}
+}
+
+// functionFolder returns the function that a package belongs to: "functions/pay" of "functions/pay/bootstrap".
+func functionFolder(below string) string {
+	return strings.Join(strings.SplitN(below, "/", 3)[:2], "/")
+}
+
+// isStandardLibrary reports whether a package is of the standard library: its first element has no dot, and it is not
+// ours.
+func isStandardLibrary(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".") && !isOwnPackage(imported)
+}
+
+// TestImportViolation proves the rules on planted imports.
+func TestImportViolation(t *testing.T) {
+	cases := []struct {
+		from, to string
+		allowed  bool
+	}{
+		{"shared/ledger", modulePath + "/shared/fault", true},
+		{"shared/ledger", modulePath + "/proof/kits/ledgertest", false},
+		{"proof/kits/ledgertest", modulePath + "/proof/kits/operatortest", true},
+		{"functions/pay/bootstrap", modulePath + "/functions/pay", true},
+		{"functions/pay", modulePath + "/functions/payment", false},
+		{"functions/pay", modulePath + "/functions/sms", false},
+		{"cmd/gatewayctl", modulePath + "/world/template", true},
+		{"cmd/gatewayctl", modulePath + "/proof/kits/ledgertest", false},
+	}
+	for _, c := range cases {
+		if reason := importViolation(&goPackage{Path: c.from}, c.to); (reason == "") != c.allowed {
+			t.Errorf("%s -> %s: %q, want allowed %v", c.from, c.to, reason, c.allowed)
+		}
+	}
+}
+
+// heavyPackages are packages that cost a deployed program size or start-up time. Only the SDK may link some of them.
+var heavyPackages = []string{
+	"encoding/gob", "expvar", "flag", "html/template", "net/http/httptest", "net/http/pprof", "regexp", "testing",
+	"text/template",
+	"github.com/aws/aws-lambda-go/events",
+	"github.com/aws/aws-sdk-go-v2/config",
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue",
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression",
+}
+
+// TestNoHeavyPackages checks all packages that are linked into the deployed programs, those of other modules included.
+func TestNoHeavyPackages(t *testing.T) {
+	rows, err := listPackages(loadTree(t).Root, nil, "-deps", "-tags=lambda.norpc", "./functions/...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := false
+	for _, row := range rows {
+		linked = linked || row.ImportPath == "github.com/aws/aws-lambda-go/lambda"
+		if strings.HasPrefix(row.ImportPath, "github.com/aws/") || isStandardLibrary(row.ImportPath) {
+			continue
+		}
+		for _, imported := range row.Imports {
+			if slices.Contains(heavyPackages, imported) {
+				t.Errorf("%s imports %s, which makes every program larger or slower to start", row.ImportPath, imported)
+			}
+		}
+	}
+	if !linked {
+		t.Error("no function links the Lambda runtime, so this is not the list of the deployed programs")
+	}
+}

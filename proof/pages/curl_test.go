@@ -1,0 +1,102 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"mobilegateway/proof/contract"
+	"mobilegateway/proof/kits/localtest"
+)
+
+// curlSample is the curl command of one operation of the contract.
+type curlSample struct{ operation, method, path, command string }
+
+// curlSamples returns the commands of all operations. Requests come before lookups, and lookups before callbacks.
+func curlSamples(t *testing.T) []curlSample {
+	t.Helper()
+	document, err := contract.Load(filepath.Join(rootDir, "docs", "openapi.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := document.Root()["paths"].(contract.Object)
+	var found []curlSample
+	for path, item := range paths {
+		for method, value := range item.(contract.Object) {
+			operation, _ := value.(contract.Object)
+			id, _ := operation["operationId"].(string)
+			samples, _ := operation["x-codeSamples"].([]any)
+			if len(samples) != 1 {
+				t.Errorf("%s %s (%s) has %d code samples, want the curl command", method, path, id, len(samples))
+				continue
+			}
+			sample, _ := samples[0].(contract.Object)
+			command, _ := sample["source"].(string)
+			found = append(found, curlSample{id, method, path, command})
+		}
+	}
+	rank := func(s curlSample) string {
+		return fmt.Sprint(strings.HasPrefix(s.path, "/callbacks/"), s.method == "get", s.path)
+	}
+	slices.SortFunc(found, func(a, b curlSample) int { return cmp.Compare(rank(a), rank(b)) })
+	return found
+}
+
+// checkCurlSamples runs the curl command of each operation as the reference shows it. Each must succeed. It returns the
+// keys of the requests.
+func checkCurlSamples(t *testing.T, gateway *localtest.Gateway) []string {
+	t.Helper()
+	i := gateway.Info()
+	const order = "3001"
+	variables := map[string]string{"BASE": i.BaseURL, "TOKEN": i.AccessToken, "CLIENT_ID": i.ClientID,
+		"CLIENT_SECRET": i.ClientSecret, "MERCHANT": i.Merchant, "ON_BEHALF_OF": i.OnBehalfOf,
+		"SERVICE_ID": i.ServiceID, "APPLICATION_ID": i.ApplicationID, "CONTACT_ID": i.ContactID,
+		"GW_TOKEN": i.GWToken, "GW_ALIAS": i.GWAlias, "ORDER": order}
+	for _, sample := range curlSamples(t) {
+		if strings.HasPrefix(sample.path, "/callbacks/v1/accounts/") {
+			continue // the sandbox has no address for each account
+		}
+		if strings.HasPrefix(sample.path, "/callbacks/") {
+			payment := i.Merchant + "_" + order
+			key := map[string]string{
+				"reportPayment": payment, "reportPaymentByPut": payment, "reportDelivery": "sms-" + order,
+			}
+			variables["CALLBACK_URL"] = callbackURL(t, i.SandboxURL, key[sample.operation])
+		}
+		command := exec.CommandContext(t.Context(), "bash", "-euc", sample.command)
+		command.Env = environment()
+		for name, value := range variables {
+			command.Env = append(command.Env, name+"="+value)
+		}
+		output, err := command.Output()
+		if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 20") {
+			t.Errorf("%s: %v\n%s\nprinted\n%s", sample.operation, err, sample.command, output)
+		}
+		for name, pattern := range map[string]string{"TRANSACTION_ID": `"serverReferenceCode":"([^"]+)"`,
+			"REQUEST_ID": `/requests/([^/"]+)/deliveryInfos`} {
+			if value := regexp.MustCompile(pattern).FindSubmatch(output); value != nil {
+				variables[name] = string(value[1])
+			}
+		}
+	}
+	return []string{"charge-" + order, "sms-" + order, i.Merchant + "_" + order}
+}
+
+// callbackURL returns the URL that the gateway sent to the operator with a transaction.
+func callbackURL(t *testing.T, sandbox, key string) string {
+	t.Helper()
+	address := sandbox + "/sandbox/v1/transactions?key=" + url.QueryEscape(key)
+	_, _, text := localtest.Send(t, http.MethodGet, address, "", nil)
+	found := regexp.MustCompile(`"callback_url":"([^"]+)"`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("the operator has no callback URL of %s: %s", key, text)
+	}
+	return found[1]
+}

@@ -1,0 +1,153 @@
+package simulate
+
+import (
+	"context"
+	"time"
+
+	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/webhook"
+	webhookdynamo "mobilegateway/shared/webhook/dynamo"
+)
+
+// personAct is one act of a person on the entry. It is nil if it does not apply.
+type personAct struct {
+	name    string
+	reaches access
+	do      func(ctx context.Context) error
+}
+
+// These are what the acts of a person can reach.
+var (
+	resolving = access{writes: resourceEntry | resourceLimit}
+	replaying = access{writes: resourceEntry}
+	enabling  = access{writes: resourceEntry | resourceHealth}
+)
+
+// addPerson adds one act of a person: resolve an unknown outcome by what the operator knows, replay notifications, or
+// enable an endpoint. The search chooses among those that apply.
+func (x *explorer) addPerson() {
+	a := x.newActor(actorPerson, "person", "")
+	a.enabled = func() bool { return len(x.personActs(a)) > 0 }
+	a.start = func() {
+		acts := x.personActs(a)
+		if x.operator != nil {
+			x.operator.Advance(time.Now()) // a payer may have decided meanwhile
+		}
+		act := acts[x.search.choose("which act", len(acts))]
+		x.world.logf("person: %s", act.name)
+		a.seen.add("act", hashBytes([]byte(act.name)))
+		a.act = act.reaches
+		x.run(a, func(r result) {
+			if r.err != nil {
+				x.world.logf("person: %s", r.err)
+			}
+		}, func() result { return result{err: act.do(context.Background())} })
+	}
+}
+
+// personActs lists the acts that apply now.
+func (x *explorer) personActs(a *actor) []personAct {
+	var acts []personAct
+	store := a.parts.LedgerStore()
+	book := a.parts.Book(store)
+	now := ledger.Timestamp(time.Now())
+	for _, e := range x.world.checker.entries { // there is one
+		change := func(change func(*ledger.Entry) error) func(context.Context) error {
+			return func(ctx context.Context) error {
+				_, err := book.Change(ctx, e.Key, change)
+				return err
+			}
+		}
+		if m, known := x.truth(e); known && e.Clone().ResolveManually(m, now) == nil {
+			acts = append(acts, personAct{"resolves as " + m.Outcome, resolving, change(func(e *ledger.Entry) error {
+				return e.ResolveManually(m, ledger.Timestamp(time.Now()))
+			})})
+		}
+		if replayable(e) != "" {
+			acts = append(acts, personAct{"replays the notifications", replaying, change(func(e *ledger.Entry) error {
+				if id := replayable(e); id == "" || !e.ReplayNotification(id, ledger.Timestamp(time.Now())) {
+					return ledger.ErrUnchanged
+				}
+				return nil
+			})})
+		}
+		if x.disabledEndpoint() {
+			acts = append(acts, personAct{"enables the endpoint", enabling, func(ctx context.Context) error {
+				return x.enableEndpoint(ctx, a.exploredInstance, e.Key, e.NotifyURL)
+			}})
+		}
+	}
+	return acts
+}
+
+// truth is the manual outcome that is true at the operator. A person waits until no request is in progress.
+func (x *explorer) truth(e *ledger.Entry) (ledger.ManualOutcome, bool) {
+	m := ledger.ManualOutcome{Owner: e.Owner, ResponseStatus: 400, ResponseBody: []byte(`{}`), Lifetime: 72 * time.Hour}
+	for _, a := range x.actors {
+		if a.inFlight() && a.function == x.order.function {
+			return m, false
+		}
+	}
+	if x.operator == nil || x.lateEffect {
+		return m, false
+	}
+	m.Who, m.Reason = "engineer", "simulated"
+	m.NotifyURL = x.order.shop.profile.ChargeNotifURL()
+	if e.Kind == ledger.Payment {
+		status, at, found := x.operator.FinalStatus(e.UpstreamKey)
+		m.Outcome = status
+		return m, found && !at.After(time.Now())
+	}
+	m.Outcome = ledger.ManuallyNotApplied
+	for _, effect := range x.operator.Effects() {
+		if effect.Kind != outside.KindPayerSMS {
+			m.Outcome = ledger.ManuallyApplied
+		}
+	}
+	return m, true
+}
+
+// replayable is the id of the first notification that was delivered, is dead or is parked.
+func replayable(e *ledger.Entry) string {
+	if len(e.Delivered) > 0 {
+		return e.Delivered[0].ID
+	}
+	for _, n := range e.Outbox {
+		if n.DeadReason != "" || n.Parked {
+			return n.ID
+		}
+	}
+	return ""
+}
+
+// disabledEndpoint reports whether an endpoint of the order was disabled.
+func (x *explorer) disabledEndpoint() bool {
+	for _, item := range x.world.database.Items(ledgerTable) {
+		if item["disabled_at"] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// enableEndpoint does what `gatewayctl endpoint enable` does: it enables the endpoint first, and then queues what is
+// parked.
+func (x *explorer) enableEndpoint(ctx context.Context, i *exploredInstance, key ledger.Key, url string) error {
+	store := webhookdynamo.New(i.parts.DynamoDB(), ledgerTable, i.Now)
+	store.Start = i.parts.Start
+	health, err := store.Health(ctx, webhook.Endpoint{MerchantID: x.order.shop.profile.ID, URL: url})
+	if err != nil || health.Enabled() {
+		return err
+	}
+	if saved, err := store.SaveDisabled(ctx, health.AfterEnable(i.Now())); err != nil || !saved {
+		return err
+	}
+	_, err = i.parts.Book(i.parts.LedgerStore()).Change(ctx, key, func(e *ledger.Entry) error {
+		if !e.Unpark(ledger.Timestamp(time.Now())) {
+			return ledger.ErrUnchanged
+		}
+		return nil
+	})
+	return err
+}

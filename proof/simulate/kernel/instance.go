@@ -1,0 +1,159 @@
+package kernel
+
+import (
+	"context"
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"mobilegateway/proof/simulate/tape"
+)
+
+// Instance is one instance of a function, or of a program of a person. It has its own clock and randomness. It can
+// crash: each further outside call then ends its goroutine. It can freeze: its tasks wait until it thaws.
+type Instance struct {
+	Name string
+	// Skew is how much its clock is ahead.
+	Skew time.Duration
+
+	kernel  *Kernel
+	number  int
+	crashed bool
+	frozen  bool
+	running atomic.Int64 // tasks that have not ended
+	random  uint64
+}
+
+// NewInstance makes an instance. Its random values depend only on its number.
+func (k *Kernel) NewInstance(name string) *Instance {
+	i := &Instance{Name: name, kernel: k, number: len(k.instances) + 1}
+	i.DrawFrom(uint64(i.number)) //nolint:gosec // positive
+	k.instances = append(k.instances, i)
+	return i
+}
+
+// DrawFrom sets where the random values begin. Instances with other numbers draw other values.
+func (i *Instance) DrawFrom(number uint64) { i.random = tape.Mix(number) }
+
+func (i *Instance) id() int {
+	if i == nil {
+		return 0
+	}
+	return i.number
+}
+
+func (i *Instance) waitsFrozen() bool { return i != nil && i.frozen && !i.crashed }
+
+// Number is the instance's number, from 1.
+func (i *Instance) Number() int { return i.number }
+
+// Crashed reports whether the instance has crashed.
+func (i *Instance) Crashed() bool { return i.crashed }
+
+// Crash ends the instance: its parked tasks end, and its running one at its next outside call.
+func (i *Instance) Crash() {
+	i.crashed = true
+	k := i.kernel
+	ours := func(p *parked) bool { return p.instance == i }
+	for _, p := range k.timed {
+		if ours(p) {
+			k.ready = append(k.ready, p)
+		}
+	}
+	k.timed = slices.DeleteFunc(k.timed, ours)
+}
+
+// Busy reports whether a task of the instance has not ended.
+func (i *Instance) Busy() bool { return i.running.Load() > 0 }
+
+// Freeze stops the instance's tasks, Thaw lets them continue.
+func (i *Instance) Freeze() { i.frozen = true }
+
+// Thaw is the end of Freeze.
+func (i *Instance) Thaw() { i.frozen = false }
+
+// Now is the instance's clock.
+func (i *Instance) Now() time.Time { return time.Now().Add(i.Skew) }
+
+// Read fills buffer with the instance's random values.
+func (i *Instance) Read(buffer []byte) (int, error) {
+	var word [8]byte
+	for start := 0; start < len(buffer); start += len(word) {
+		i.random += tape.Increment
+		binary.BigEndian.PutUint64(word[:], tape.Mix(i.random))
+		copy(buffer[start:], word[:])
+	}
+	return len(buffer), nil
+}
+
+// Start runs a task in a goroutine, which begins when the kernel resumes it. In a crashed instance it also ends the
+// calling goroutine. The task still begins, because another goroutine may wait for its end; it ends at its first
+// outside call.
+func (i *Instance) Start(task func()) {
+	i.running.Add(1)
+	i.kernel.add(&parked{name: "start", instance: i, run: func() {
+		defer i.running.Add(-1)
+		task()
+	}})
+	i.Exit()
+}
+
+// Gate parks the calling task until the kernel resumes it. The task then makes the outside call that name describes.
+// In a crashed instance it ends the goroutine and does not return.
+func (i *Instance) Gate(name string) { i.wait(name, time.Time{}) }
+
+// Sleep lets the instance's task wait. It returns the context's error if the context ends first.
+func (i *Instance) Sleep(ctx context.Context, wait time.Duration) error {
+	until, err := time.Now().Add(wait), error(nil)
+	if deadline, limited := ctx.Deadline(); limited && deadline.Before(until) {
+		until, err = deadline, context.DeadlineExceeded
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	i.wait("wait", until)
+	return err
+}
+
+// Await parks the instance's task until done is closed. It returns the context's error if the context ends first. Tasks
+// that wait for one channel continue one after the other, as the kernel chooses.
+func (i *Instance) Await(ctx context.Context, done <-chan struct{}) error {
+	isDone := func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+	i.park("await", time.Time{}, func() bool { return isDone() || ctx.Err() != nil })
+	if isDone() {
+		return nil
+	}
+	return ctx.Err()
+}
+
+func (i *Instance) wait(name string, until time.Time) { i.park(name, until, nil) }
+
+func (i *Instance) park(name string, at time.Time, until func() bool) {
+	if i.crashed {
+		runtime.Goexit()
+	}
+	p := i.kernel.newParked()
+	p.name, p.instance, p.at, p.until = name, i, at, until
+	i.kernel.add(p)
+	<-p.resume
+	i.kernel.reuse(p)
+	if i.crashed {
+		runtime.Goexit()
+	}
+}
+
+// Exit ends the calling goroutine of a crashed instance; it does nothing otherwise.
+func (i *Instance) Exit() {
+	if i.crashed {
+		runtime.Goexit()
+	}
+}

@@ -1,0 +1,171 @@
+package knownbad
+
+import "mobilegateway/proof/simulate/outside"
+
+// callVariants break amounts, secrets, signatures and callbacks.
+var callVariants = []variant{
+	{
+		name: "minor-units-as-major", breaks: "an amount in minor units is read as major units", invariants: []int{6},
+		edits: []edit{{
+			"functions/charge/request.go", "if p.country.ChargesInMinorUnits {",
+			"if p.country.ChargesInMinorUnits && p.minor > 0 {",
+		}},
+	},
+	{
+		name: "refund-of-applied-amount", breaks: "the amount of a success is taken out of its day",
+		invariants: []int{6},
+		edits: []edit{{
+			counterFile, "if !e.CountsDailyAmount || !e.NotApplied() {",
+			"if !e.CountsDailyAmount || e.State == ledger.Reserved {",
+		}},
+	},
+	{
+		name: "no-refund", breaks: "the amount of a refusal stays in its day", invariants: []int{6},
+		edits: []edit{{
+			counterFile, "if !e.CountsDailyAmount || !e.NotApplied() {", "if e.Version > 0 {",
+		}},
+	},
+	{
+		name: "amount-not-counted", breaks: "an amount is never counted before its call", invariants: []int{6},
+		edits: []edit{{
+			counterFile, "if !reservation.CountsDailyAmount {", "if reservation.Version > 0 {",
+		}},
+	},
+	{
+		name: "daily-limit-ignored", breaks: "no amount is over the limit of its day", invariants: []int{6},
+		world: kindOfOrder(0).with(choices{"shop": 1, "orders": last, "duplicates": last, "another body": last,
+			"time of the duplicate": 1}),
+		edits: []edit{{counterFile, "if !limited || reservation.EverUnknown {", "if limited {"}},
+	},
+	{
+		name: "sum-not-per-day", breaks: "the sum of a month counts as that of a day", invariants: []int{6},
+		world: kindOfOrder(0).with(choices{"shop": 1, "orders": last, "length of the faults": last}),
+		edits: []edit{{counterFile, "Day: sent.Format(time.DateOnly), TransactionKey",
+			"Day: sent.Format(\"2006-01\"), TransactionKey"}},
+	},
+	{
+		name: "refund-without-fence", breaks: "a late refund takes out an amount that was counted again",
+		invariants: []int{6},
+		world: calls(0, outside.Unavailable, outside.ConnectRefused, outside.Throttled).with(choices{"shop": 1,
+			"rate of freezes":      last,
+			"length of the freeze": 0, "rate of crashes": 0, "duplicates": last, "another body": 0,
+			"time of the duplicate": 0, "orders": last}),
+		edits: []edit{{
+			"shared/limit/dynamo/store.go", "condition := \"amount = :from AND fence <= :fence\"",
+			"condition := \"amount = :from AND (fence <= :fence OR fence > :fence)\"",
+		}},
+	},
+	{
+		name: "late-success-uncounted", breaks: "a success that comes after the release is not counted again",
+		invariants: []int{6},
+		world: calls(1, outside.LieUnavailable).with(choices{"the operator lies": last, "shop": 1,
+			"wait before the retry": last}),
+		edits: []edit{{
+			"shared/dailyamount/change.go", "isLateSuccess := changed && e.CountsDailyAmount && mayBeUncounted(before)",
+			"isLateSuccess := changed && e.Version < 0 && mayBeUncounted(before)",
+		}},
+	},
+	{
+		name: "late-success-counted-once", breaks: "a payment that was released again meanwhile ends uncounted",
+		invariants: []int{6},
+		world: calls(1, outside.LieUnavailable).with(choices{"the operator lies": last, "shop": 1, "duplicates": last,
+			"another body": 0}),
+		edits: []edit{{
+			"shared/dailyamount/change.go", "isLateSuccess && before.Version != counted {",
+			"isLateSuccess && counted < 0 {",
+		}},
+	},
+	{
+		name: "retry-after-midnight-uncounted", breaks: "an amount is counted on no day after midnight",
+		invariants: []int{6},
+		world: calls(0, outside.HangAfter).with(choices{"shop": 1, "rate of crashes": last, "length of the faults": 2,
+			"start": last, "wait before the retry": 5}),
+		edits: []edit{{counterFile, "case !dayOpen:\n\t\tmaxSum = unlimited", "case !dayOpen:\n\t\treturn nil"}},
+	},
+	{
+		name: "stale-ring-404", breaks: "an authentic callback under a new key is refused while its key cannot be read",
+		invariants: []int{8},
+		world: kindOfOrder(1).with(choices{"has a rotation of keys": last, "has an unreadable secret": last,
+			"ring": 0, "secret": 0}),
+		edits: []edit{{"shared/keyring/refreshing.go", "if !found && k.mayLack(", "if found && k.mayLack("}},
+	},
+	{
+		name: "forged-token-accepted", breaks: "a callback needs no valid token", invariants: []int{5},
+		edits: []edit{{
+			"shared/callback/keys.go", "return Proof{k, number}, hmac.Equal(tag, pathMAC(key, path)), nil",
+			"return Proof{k, number}, len(tag) == len(pathMAC(key, path)), nil",
+		}},
+	},
+	{
+		name: "callback-404-on-error", breaks: "a correct callback is refused for good while the ledger cannot be read",
+		invariants: []int{8},
+		world: kindOfOrder(2).with(choices{"rate of table faults": last, "kind of table fault": 1,
+			"orders": last}),
+		edits: []edit{{
+			"shared/callback/request.go", "entry, err := book.Find(ctx, key)\n\tif err != nil {",
+			"entry, err := book.Find(ctx, key)\n\tif err != nil {\n\t\treturn nil, " +
+				"fault.New(fault.RouteNotFound)\n\t}\n\tif err != nil {",
+		}},
+	},
+	{
+		name: "callback-accepted-unstored", breaks: "a receipt that could not be stored gets 200", invariants: []int{8},
+		world: kindOfOrder(2).with(faultsOf(outside.CallbackTimes, outside.CallbackLate)).with(choices{
+			"has a table that fails": last, "failing table": last, "start of a hazard": 1, "length of a hazard": 1,
+			"length of the faults": 0, "operator: delay of the callback": 0, "start": 0, "orders": last,
+		}),
+		edits: []edit{{
+			"functions/receipt/receipt.go",
+			"if err == nil {\n\t\treq.LogLine.SetOutcome(string(updated.Status))\n\t}\n\treturn callback.Response(err)",
+			"_ = updated\n\treturn callback.Response(nil)",
+		}},
+	},
+	{
+		name: "payment-callback-unstored", breaks: "a callback of a payment that could not be stored gets 200",
+		invariants: []int{8},
+		world: kindOfOrder(1).with(faultsOf(outside.CallbackTimes, outside.CallbackLate)).with(choices{
+			"has a table that fails": last, "failing table": last, "start of a hazard": 1, "length of a hazard": 1,
+			"length of the faults": 0, "operator: delay of the callback": 0, "start": 0, "orders": last,
+		}),
+		edits: []edit{{
+			notifFile, "RouteNotFound)\n\t}\n\treturn callback.Response(i.storeReport(ctx, req, entry, report))",
+			"RouteNotFound)\n\t}\n\t_ = i.storeReport(ctx, req, entry, report)\n\treturn callback.Response(nil)",
+		}},
+	},
+	{
+		name: "token-in-log", breaks: "the access token of the gateway is in a log line", invariants: []int{5},
+		edits: []edit{
+			{"shared/operator/upstream/client.go", "return Exchange{Err: sanitizeError(err), MayHaveSent",
+				"return Exchange{Err: errors.Join(errors.New(r.Header[\"Authorization\"]), sanitizeError(err))," +
+					" MayHaveSent"},
+			{"shared/telemetry/logline.go", "= redactCause(err.Error())", "= err.Error()"},
+		},
+	},
+	{
+		name: "end-user-token-in-log", breaks: "the token of an end user is in a log line", invariants: []int{5},
+		edits: []edit{{
+			"functions/charge/charge.go", "req.LogLine.SetTransactionKey(key.Value)",
+			"req.LogLine.SetTransactionKey(params.gwToken)",
+		}},
+	},
+	{
+		name: "wrong-signing-secret", breaks: "a notification is signed with a secret that its merchant does not have",
+		invariants: []int{5},
+		edits: []edit{{
+			courierFile, "webhook.DeriveSecret(key, merchantID, named.Version)",
+			"webhook.DeriveSecret(key, merchantID, named.Version+1)",
+		}},
+	},
+	{
+		name: "body-not-signed", breaks: "the signature does not cover the body", invariants: []int{5},
+		edits: []edit{{"shared/webhook/sign.go", "hash.Write(body)", "hash.Write(nil)"}},
+	},
+	{
+		name: "unsigned-notification", breaks: "a notification is posted before its secrets can be read",
+		invariants: []int{5},
+		edits: []edit{
+			{courierFile, "return Target{Health: health, secrets: secrets}, err",
+				"return Target{Health: health, secrets: secrets}, nil"},
+			{"shared/webhook/sender.go", "if len(r.Secrets) == 0 {", "if r.URL == \"\" {"},
+		},
+	},
+}

@@ -1,0 +1,163 @@
+package knownbad
+
+import "mobilegateway/proof/simulate/outside"
+
+// forgottenSMS is a history of SMS that are requested again after their entries have expired. The operator still knows
+// their keys.
+var forgottenSMS = kindOfOrder(2).with(choices{
+	"has a short retention": last, "retention of SMS": 0, "duplicates": last, "another body": 0,
+	"time of the duplicate": last, "length of the faults": last, "start": 0, "has faults of operator call": 0,
+})
+
+// outcomeVariants break what the gateway concludes from an attempt, and who may make the next one.
+var outcomeVariants = []variant{
+	{
+		name: "no-fencing", breaks: "the outcome of a former owner ends its successor's reservation",
+		invariants: []int{1, 3, 6},
+		world: calls(0, outside.Unavailable, outside.ConnectRefused, outside.Throttled, outside.ResetAfter,
+			outside.HangAfter,
+			outside.ServerErrorAfter, outside.GarbageAfter).with(choices{"rate of table faults": last,
+			"kind of table fault": 0, "orders": last,
+			"duplicates": last, "time of the duplicate": 1, "another body": 0}),
+		edits: []edit{{
+			outcomeFile, "if e.Owner != owner || (e.State != Reserved && e.State != Unknown) {",
+			"if e.State != Reserved && e.State != Unknown {",
+		}},
+	},
+	{
+		name: "unknown-forgotten", breaks: "a takeover forgets that an earlier attempt may have been applied",
+		invariants: []int{1, 6},
+		world:      calls(0, outside.HangAfter, outside.Unavailable),
+		edits: []edit{{
+			outcomeFile, "next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved",
+			"next.EverUnknown = false",
+		}},
+	},
+	{
+		name: "lapsed-lease-is-free", breaks: "a lapsed reservation counts as never sent", invariants: []int{1, 6},
+		world: calls(0, outside.Unavailable).with(choices{"rate of crashes": last, "time of the duplicate": 2,
+			"wait before the retry": 2}),
+		edits: []edit{{
+			outcomeFile, "next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved",
+			"next.EverUnknown = e.EverUnknown || e.State == Unknown",
+		}},
+	},
+	{
+		name: "release-after-unknown", breaks: "a later \"not applied\" releases what an earlier attempt may have " +
+			"applied",
+		invariants: []int{1, 6},
+		world:      calls(0, outside.HangAfter, outside.Unavailable),
+		edits: []edit{
+			{pipelineFile, "case result.Outcome == operator.NotApplied && !reservation.EverUnknown:",
+				"case result.Outcome == operator.NotApplied:"},
+			{outcomeFile, "return unbind || !e.EverUnknown", "return true"},
+		},
+	},
+	{
+		name: "unknown-released", breaks: "an unknown outcome releases the key", invariants: []int{1, 6},
+		edits: []edit{
+			{pipelineFile, "outcome.State = ledger.Unknown", "outcome.State = ledger.Released"},
+		},
+	},
+	{
+		name: "delete-on-error", breaks: "an unknown outcome deletes the entry", invariants: []int{1, 3, 6, 7},
+		edits: []edit{{
+			pipelineFile, "logOutcome(req.LogLine, updated, result)",
+			"if updated.State == ledger.Unknown {\n" +
+				"_, _ = p.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) bool { e.ExpireAt = p.Now(); " +
+				"return true })\n}\n" +
+				"logOutcome(req.LogLine, updated, result)",
+		}},
+	},
+	{
+		name: "first-outcome-wins", breaks: "a success that comes after another outcome is dropped",
+		invariants: []int{1, 3, 7, 10},
+		edits: []edit{{
+			outcomeFile, "case e.State == Refused:\n\t\treturn e.addConflict",
+			"case e.State != Reserved:\n\t\treturn e.addConflict",
+		}},
+	},
+	{
+		name: "blind-retry", breaks: "a request that may have been applied is sent again, and only the second " +
+			"response counts",
+		invariants: []int{1, 6},
+		world:      calls(0, outside.ResetAfter, outside.Unavailable),
+		edits: []edit{{
+			gatewayFile, "if x.ConnectionLost && d.canRetry(ctx, call) {\n\t\tretried = true",
+			"if x.Err != nil && ctx.Err() == nil {",
+		}},
+	},
+	{
+		name: "retry-result-only", breaks: "the outcome of a retry hides that of the cut attempt before",
+		invariants: []int{1, 6},
+		world:      calls(0, outside.StaleAfter, outside.Unavailable),
+		edits:      []edit{{gatewayFile, "if retried {\n\t\treturn outcomeAfterRetry(result)\n\t}", "_ = retried"}},
+	},
+	{
+		name: "resend-after-window", breaks: "a request is sent again after the operator has forgotten its key",
+		invariants: []int{1},
+		edits: []edit{{
+			"shared/ledger/verdict.go", "if now.Sub(existing.SentAt) < resendWindow {", "if resendWindow > 0 {",
+		}},
+	},
+	{
+		name: "upstream-key-per-attempt", breaks: "a second attempt has another key at the operator",
+		invariants: []int{1},
+		edits: []edit{{
+			pipelineFile, "call.MayRepeat = reservation.EverUnknown",
+			"if call.MayRepeat = reservation.EverUnknown; call.MayRepeat {\n\t\tcall.UpstreamKey += \"r\"\n\t}",
+		}},
+	},
+	{
+		name: "timeout-is-not-applied", breaks: "a call without a response counts as not applied",
+		invariants: []int{1, 6},
+		world:      calls(0, outside.HangAfter, outside.ResetAfter),
+		edits:      []edit{{"shared/operator/upstream/outcome.go", "case !x.MayHaveSent:", "case x.Err != nil:"}},
+	},
+	{
+		name: "server-error-is-not-applied", breaks: "a 500 counts as not applied", invariants: []int{1, 6},
+		world: calls(0, outside.ServerErrorAfter),
+		edits: []edit{{
+			classifyFile, "if !isRequestError {\n\t\treturn upstream.Unknown(",
+			"if !isRequestError {\n\t\treturn upstream.NotApplied(fault.OperatorUnavailable, ",
+		}},
+	},
+	{
+		name: "garbage-is-success", breaks: "any 2xx response counts as a success", invariants: []int{1},
+		edits: []edit{{
+			classifyFile, "return upstream.Unknown(fmt.Errorf(\"the operator's response %d lacks fields of a " +
+				"success\", x.Status))",
+			"return operator.Result{Outcome: operator.Succeeded}",
+		}},
+	},
+	{
+		name:       "duplicate-without-a-send",
+		breaks:     "a duplicate counts as sent although no send of ours reached the operator",
+		invariants: []int{1},
+		world:      forgottenSMS,
+		edits: []edit{{
+			"functions/sms/sms.go", "if result.DuplicateKey && reservation.MayHaveSent() && !reservation.KeyTaken {",
+			"if result.DuplicateKey && reservation.EverUnknown {",
+		}},
+	},
+	{
+		name: "duplicate-is-success", breaks: "a duplicate of a key that only another could have sent counts as " +
+			"our success",
+		invariants: []int{1},
+		world:      forgottenSMS,
+		edits: []edit{{
+			classifyFile, "result.DuplicateKey, result.OperatorReference = true, " +
+				"smsRequestID(x.Header.Get(\"Location\"))",
+			"result.Outcome, result.Fault = operator.Succeeded, nil",
+		}},
+	},
+	{
+		name: "lease-shorter-than-call", breaks: "a lease ends while its own call may still be in progress",
+		invariants: []int{7},
+		world: calls(0, outside.HangAfter, outside.SlowAfter).with(choices{"duplicates": last,
+			"time of the duplicate": 0, "another body": 0}),
+		edits: []edit{{
+			pipelineFile, "e.LeaseUntil = req.Deadline.Add(leaseMargin)", "e.LeaseUntil = p.Now().Add(time.Second)",
+		}},
+	},
+}

@@ -1,0 +1,97 @@
+package knownbad
+
+import "mobilegateway/proof/simulate/outside"
+
+// sweepVariants break timers, lookups and the sweep.
+var sweepVariants = []variant{
+	{
+		name: "no-rescheduling", breaks: "an unknown outcome leaves the due index", invariants: []int{7},
+		edits: []edit{{dueFile, "if e.pollable() {\n\t\te.dueBy(e.PollAt)",
+			"if e.pollable() && e.DueAt.IsZero() {\n\t\te.dueBy(time.Time{})"}},
+	},
+	{
+		name: "lease-not-scheduled", breaks: "a reservation is not in the due index", invariants: []int{7},
+		edits: []edit{{dueFile, "e.dueBy(e.LeaseUntil.Add(LapseMargin))", "e.dueBy(time.Time{})"}},
+	},
+	{
+		name: "notification-not-scheduled", breaks: "a notification is not in the due index", invariants: []int{8},
+		edits: []edit{{dueFile, "e.dueBy(head.NextAttemptAt)", "e.dueBy(time.Time{})"}},
+	},
+	{
+		name: "user-sms-not-scheduled", breaks: "the payer's SMS is not in the due index", invariants: []int{8},
+		edits: []edit{{dueFile, "e.dueBy(e.UserSMSAt)", "e.dueBy(time.Time{})"}},
+	},
+	{
+		name: "poll-time-never-moves", breaks: "a lookup does not move the time of the next one", invariants: []int{7},
+		edits: []edit{{paymentFile, "e.PollAt = next\n\te.PollAttempts++", "e.PollAttempts++"}},
+	},
+	{
+		name: "unknown-never-due", breaks: "an unknown charge or SMS has no time for a person's list",
+		invariants: []int{7},
+		edits:      []edit{{outcomeFile, "e.PollAt = now.Add(StaleAfter)", "e.PollAt = time.Time{}"}},
+	},
+	{
+		name: "unknown-never-listed", breaks: "an unknown charge or SMS is not counted for the alarm",
+		invariants: []int{7},
+		edits: []edit{{
+			lookupFile, "if err == nil && claimed {\n\t\t\tline", "if err != nil && claimed {\n\t\t\tline",
+		}},
+	},
+	{
+		name: "overdue-never-listed", breaks: "a payment that its operator never ends is not counted for the alarm",
+		invariants: []int{7},
+		world: kindOfOrder(1).with(faultsOf(outside.Payers, outside.PayerNever)).
+			with(faultsOf(outside.CallbackContents, outside.CallbackContradicting)),
+		edits: []edit{{lookupFile, "case e.ClaimFlagged(now):\n\t\treturn true",
+			"case e.ClaimFlagged(now):\n\t\treturn false"}},
+	},
+	{
+		name: "lapsed-never-marked", breaks: "a lapsed reservation stays reserved", invariants: []int{7},
+		world: kindOfOrder(0).with(choices{"rate of crashes": last}),
+		edits: []edit{{lookupFile, "lapsed = e.MarkLapsed(now, next)",
+			"lapsed = e.MarkLapsed(now.Add(-1000*time.Hour), next)"}},
+	},
+	{
+		name: "lapsed-never-polled", breaks: "a lapsed payment has no lookup", invariants: []int{7},
+		edits: []edit{{lookupFile, "next := now\n\tif entry.Kind", "next := time.Time{}\n\tif entry.Kind"}},
+	},
+	{
+		name: "lapsed-is-released", breaks: "the sweep frees the key of a lapsed reservation", invariants: []int{1, 6},
+		edits: []edit{{
+			outcomeFile, "if e.reportedByOperator() {\n\t\te.State, e.PollAt = Done, time.Time{}",
+			"e.State, e.EverUnknown, e.PollAt = Released, false, time.Time{}\n\t" +
+				"if e.reportedByOperator() {\n\t\te.State, e.PollAt = Done, time.Time{}",
+		}},
+	},
+	{
+		name: "lapse-without-margin", breaks: "a sweep whose clock is ahead marks a live reservation as lapsed",
+		invariants: []int{7},
+		world: calls(0, outside.HangBefore, outside.HangAfter,
+			outside.HangLate).with(choices{"second of the start": 50, "orders": last}),
+		edits: []edit{{
+			"shared/ledger/state.go", "return e.LeaseLapsed(now.Add(-LapseMargin))", "return e.LeaseLapsed(now)",
+		}, {dueFile, "e.dueBy(e.LeaseUntil.Add(LapseMargin))", "e.dueBy(e.LeaseUntil)"}},
+	},
+	{
+		name: "half-of-the-shards", breaks: "the sweep reads only half of the shards", invariants: []int{0, 7},
+		edits: []edit{{"functions/sweep/pages.go", "ledger.DueQuery{Shard: shard, Before",
+			"ledger.DueQuery{Shard: shard / 2 * 2, Before"}},
+	},
+	{
+		name: "acts-without-claim", breaks: "the sweep posts without a claim", invariants: []int{4, 8},
+		world: kindOfOrder(2).with(choices{"has sweeps started twice": last, "rate of late records": last,
+			"lateness of the stream": 2,
+			"rate of freezes":        last, "length of the freeze": 0, "orders": last}),
+		edits: []edit{{
+			deliverFile, "claim, changed = e.ClaimDelivery(now)\n\t\treturn changed",
+			"claim = e.HeadClaim()\n\t\treturn now.IsZero()",
+		}},
+	},
+	{
+		name: "lookup-without-claim", breaks: "the sweep looks up without a claim", invariants: []int{0, 7},
+		edits: []edit{{
+			lookupFile, "if claimed {\n\t\t\te.ReschedulePoll(p.nextPollAt(e, now))\n\t\t}\n\t\treturn claimed",
+			"return false",
+		}},
+	},
+}

@@ -1,0 +1,68 @@
+package simulate
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"mobilegateway/proof/simulate/tape"
+)
+
+// TestMain collects garbage seldom: histories are short, and leave nothing behind. It uses one processor: tasks that
+// wake up at once, as those that waited for one fetch of a secret, then run one after the other. Their order is
+// the same in each run, unless the runtime preempts one of them, as it may on a machine under load.
+func TestMain(m *testing.M) {
+	processors = runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(2000)
+	os.Exit(m.Run())
+}
+
+// runHistory runs one history in a bubble.
+func runHistory(t *testing.T, choices *tape.Tape, options Options) (result Result) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { result = Run(choices, options) })
+	return result
+}
+
+// logStory logs the story of a history.
+func logStory(t *testing.T, result Result) {
+	t.Helper()
+	for _, line := range result.Story {
+		t.Log(line)
+	}
+	if result.Violation != nil {
+		t.Error(result.Violation)
+	}
+}
+
+// TestWithout runs a history without one of its orders, which then sends nothing.
+func TestWithout(t *testing.T) {
+	all := runHistory(t, tape.FromSeed(3), Options{})
+	fewer := runHistory(t, tape.FromSeed(3), Options{Without: []int{0}})
+	none := runHistory(t, tape.FromSeed(3), Options{Without: []int{0, 1}})
+	if all.Orders != 2 || fewer.Counts.Requests == 0 || fewer.Counts.Requests >= all.Counts.Requests ||
+		none.Counts.Requests != 0 {
+		t.Errorf("%d orders; %d requests, then %d and %d without orders", all.Orders, all.Counts.Requests,
+			fewer.Counts.Requests, none.Counts.Requests)
+	}
+}
+
+// TestSameSeedSameHistory runs seeds twice: their stories are equal byte for byte.
+func TestSameSeedSameHistory(t *testing.T) {
+	for seed := uint64(1); seed <= 30; seed++ {
+		first := runHistory(t, tape.FromSeed(seed), Options{Story: true})
+		second := runHistory(t, tape.FromSeed(seed), Options{Story: true})
+		if !slices.Equal(first.Story, second.Story) {
+			for i, line := range first.Story {
+				if i >= len(second.Story) || line != second.Story[i] {
+					other := second.Story[min(i, len(second.Story)-1)]
+					t.Fatalf("seed %d: line %d is %q, then %q", seed, i, line, other)
+				}
+			}
+			t.Fatalf("seed %d: the second story is longer", seed)
+		}
+	}
+}
