@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
 )

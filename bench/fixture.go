@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/dynoxide"
 	"mobilegateway/world/lambda"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 )
 

@@ -21,7 +21,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"

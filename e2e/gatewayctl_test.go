@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 // startTimeout is how long a run may take to respond, including its build.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mobilegateway/e2e/harness"
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 // effect is something the operator applied: a charge, a payment or an SMS.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 // requestBuilder is a request before it is sent. It is valid by default; the options of a command change it.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 // outputRecorder records the output of a run, and also prints it if E2E_VERBOSE is set.

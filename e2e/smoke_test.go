@@ -19,7 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 // minCertificateLifetime is the least remaining lifetime of a certificate. ACM renews its certificates 60 days before

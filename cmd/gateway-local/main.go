@@ -12,8 +12,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"mobilegateway/internal/local"
 	"mobilegateway/internal/repository"
+	"mobilegateway/local"
 )
 
 func main() {

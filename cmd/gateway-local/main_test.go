@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 // waitTimeout bounds a start, including a build with cold caches, and an end.

@@ -23,8 +23,8 @@ import (
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/childprocess"
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local"
 	"mobilegateway/internal/repository"
+	"mobilegateway/local"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/operators/sandbox"
 )

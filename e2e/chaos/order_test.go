@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/shared/ledger"
 )
 

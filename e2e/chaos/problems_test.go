@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/shared/ledger"
 )
 

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/inbox"
 	"mobilegateway/world/operators/kit"

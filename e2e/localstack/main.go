@@ -21,7 +21,7 @@ import (
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 func main() {

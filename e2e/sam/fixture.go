@@ -11,7 +11,7 @@ import (
 
 	"mobilegateway/deploy/samcli"
 	"mobilegateway/e2e/harness"
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/world/lambda"
 	"mobilegateway/world/secrets"
 	"mobilegateway/world/streams"

@@ -13,7 +13,7 @@ import (
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/world/template"
 )
 

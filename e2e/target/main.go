@@ -21,7 +21,7 @@ import (
 
 	"mobilegateway/deploy/samcli"
 	"mobilegateway/e2e/harness"
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 func main() {

@@ -11,7 +11,7 @@ import (
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/shared/merchant"
 )
 

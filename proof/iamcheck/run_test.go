@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/proof/iamcheck"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"

@@ -18,7 +18,7 @@ import (
 // loadTemplate loads template.yaml.
 func loadTemplate(t *testing.T) *template.Template {
 	t.Helper()
-	options := template.Options{StackName: "archtest", Region: "eu-west-1"}
+	options := template.Options{StackName: "imports", Region: "eu-west-1"}
 	found, err := template.Load(filepath.Join(loadTree(t).Root, "template.yaml"), options)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
 // runbooks are the incidents of docs/operations.md, in the order in which they are handled.

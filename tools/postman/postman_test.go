@@ -14,8 +14,8 @@ import (
 
 	"mobilegateway/internal/childprocess"
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local"
 	"mobilegateway/internal/repository"
+	"mobilegateway/local"
 )
 
 // stopTimeout limits how long newman may take to end after an interrupt.

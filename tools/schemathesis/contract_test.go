@@ -14,8 +14,8 @@ import (
 
 	"mobilegateway/internal/childprocess"
 	"mobilegateway/internal/file"
-	"mobilegateway/internal/local"
 	"mobilegateway/internal/repository"
+	"mobilegateway/local"
 	"mobilegateway/proof/contract"
 	"mobilegateway/shared/operator"
 )

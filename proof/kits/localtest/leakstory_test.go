@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"mobilegateway/internal/gatewayctl"
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/callback"

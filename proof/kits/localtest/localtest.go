@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/local"
 	"mobilegateway/internal/repository"
+	"mobilegateway/local"
 	"mobilegateway/world/awscalls"
 	"mobilegateway/world/template"
 )

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/local"
+	"mobilegateway/local"
 )
 
-const root = "../.."
+const root = ".."
 
 func lookupFrom(values map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) { value, set := values[name]; return value, set }
