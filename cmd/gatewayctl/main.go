@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"mobilegateway/internal/gatewayctl"
+	"mobilegateway/gatewayctl"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/gatewayctl"
+	"mobilegateway/gatewayctl"
 )
 
 // command is one command line of a page, in a block or in inline code.

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"mobilegateway/internal/gatewayctl"
+	"mobilegateway/gatewayctl"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/keyring"

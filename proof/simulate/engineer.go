@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/internal/gatewayctl"
+	"mobilegateway/gatewayctl"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"

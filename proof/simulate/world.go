@@ -16,7 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"mobilegateway/internal/gatewayctl"
+	"mobilegateway/gatewayctl"
 	"mobilegateway/proof/simulate/kernel"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"

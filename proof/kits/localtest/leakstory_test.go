@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/internal/gatewayctl"
+	"mobilegateway/gatewayctl"
 	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"

@@ -13,7 +13,7 @@ import (
 // TestEveryCommandHasAnExample compares the tool's page with the tool: each command has an example, and each exit code
 // a row.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	page := readFile(t, "../../docs/gatewayctl.md")
+	page := readFile(t, "../docs/gatewayctl.md")
 	tool, err := NewTool()
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 // TestPrintedExports runs each export that the runbooks print, and compares the columns of its output with those that
 // the pages name.
 func TestPrintedExports(t *testing.T) {
-	runbooks, page := readFile(t, "../../docs/operations.md"), readFile(t, "../../docs/gatewayctl.md")
+	runbooks, page := readFile(t, "../docs/operations.md"), readFile(t, "../docs/gatewayctl.md")
 	named := regexp.MustCompile("`([a-z_]+)`")
 	_, columns, _ := strings.Cut(page, "\n| Columns | Meaning |\n|---|---|\n")
 	columns, _, _ = strings.Cut(columns, "\n\n")

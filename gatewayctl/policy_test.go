@@ -23,7 +23,7 @@ var arnPattern = regexp.MustCompile(`^arn:aws:[a-z]+:eu-west-1:123456789012:` +
 // policyPermissions are the permissions for tables, secrets and audit records in the page's policy.
 func policyPermissions(t *testing.T) []string {
 	t.Helper()
-	_, rest, _ := strings.Cut(readFile(t, "../../docs/gatewayctl.md"), "```json\n")
+	_, rest, _ := strings.Cut(readFile(t, "../docs/gatewayctl.md"), "```json\n")
 	text, _, _ := strings.Cut(rest, "```")
 	var policy struct {
 		Statement []struct {
