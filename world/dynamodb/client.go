@@ -292,3 +292,29 @@ func (call Call) String() string {
 	}
 	return text
 }
+
+// newConflictError returns the error of a write of an item that a transaction is writing. For a transaction with
+// several writes, at is the one that met the other transaction.
+func newConflictError(call Call, at int) error {
+	message := aws.String("Transaction is ongoing for the item")
+	if call.Operation != operationTransact {
+		return responseError(http.StatusBadRequest, &types.TransactionConflictException{Message: message})
+	}
+	reasons := make([]types.CancellationReason, len(call.Items))
+	for i := range reasons {
+		reasons[i] = types.CancellationReason{Code: aws.String("None")}
+	}
+	reasons[at%len(reasons)] = types.CancellationReason{Code: aws.String("TransactionConflict"), Message: message}
+	return responseError(http.StatusBadRequest, cancelledError(reasons))
+}
+
+// newInProgressError returns the error of a repeated transaction whose first request is still being processed. Other
+// writes meet a conflict.
+func newInProgressError(call Call) error {
+	if call.Operation != operationTransact {
+		return newConflictError(call, 0)
+	}
+	return responseError(http.StatusBadRequest, &types.TransactionInProgressException{
+		Message: aws.String("The transaction with the given request token is already in progress."),
+	})
+}

@@ -120,29 +120,6 @@ func (e *expression) project(s *scope, version *stored, item Item) Item {
 // expression of the gateway is parsed once in a process.
 type Expressions struct{ parsed sync.Map }
 
-type parsedKey struct{ kind, text string }
-
-type parseResult struct {
-	expression *expression
-	err        error
-}
-
-// parse returns the expression of a text, nil for none.
-func (x *Expressions) parse(kind string, text *string) (*expression, error) {
-	if text == nil {
-		return nil, nil
-	}
-	key := parsedKey{kind, *text}
-	found, known := x.parsed.Load(key)
-	if !known {
-		var result parseResult
-		result.expression, result.err = parse(kind, *text)
-		found, _ = x.parsed.LoadOrStore(key, result)
-	}
-	result := found.(parseResult)
-	return result.expression, result.err
-}
-
 // bind checks the names and values of a request against its expressions. An expression may be nil.
 func bind(names map[string]string, values Item, expressions ...*expression) (*scope, error) {
 	s := &scope{names: names, values: values}

@@ -3,8 +3,10 @@ package dynamodb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -65,28 +67,19 @@ func newInternalError() error {
 	})
 }
 
-// newConflictError returns the error of a write of an item that a transaction is writing. For a transaction with
-// several writes, at is the one that met the other transaction.
-func newConflictError(call Call, at int) error {
-	message := aws.String("Transaction is ongoing for the item")
-	if call.Operation != operationTransact {
-		return responseError(http.StatusBadRequest, &types.TransactionConflictException{Message: message})
+func cancelledError(reasons []types.CancellationReason) error {
+	codes := make([]string, len(reasons))
+	for i, reason := range reasons {
+		codes[i] = aws.ToString(reason.Code)
 	}
-	reasons := make([]types.CancellationReason, len(call.Items))
-	for i := range reasons {
-		reasons[i] = types.CancellationReason{Code: aws.String("None")}
+	return &types.TransactionCanceledException{
+		Message: aws.String("Transaction cancelled, please refer cancellation reasons for specific reasons [" +
+			strings.Join(codes, ", ") + "]"),
+		CancellationReasons: reasons,
 	}
-	reasons[at%len(reasons)] = types.CancellationReason{Code: aws.String("TransactionConflict"), Message: message}
-	return responseError(http.StatusBadRequest, cancelledError(reasons))
 }
 
-// newInProgressError returns the error of a repeated transaction whose first request is still being processed. Other
-// writes meet a conflict.
-func newInProgressError(call Call) error {
-	if call.Operation != operationTransact {
-		return newConflictError(call, 0)
-	}
-	return responseError(http.StatusBadRequest, &types.TransactionInProgressException{
-		Message: aws.String("The transaction with the given request token is already in progress."),
-	})
+// notModelled stops the program, because a caller needs a part of DynamoDB that the model does not have.
+func notModelled(format string, args ...any) {
+	panic("dynamodb: not modelled: " + fmt.Sprintf(format, args...))
 }

@@ -24,7 +24,7 @@ func parseNumber(text string) (int64, error) {
 func storedNumber(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		panic("tables: a stored number is invalid: " + text)
+		panic("dynamodb: not a number: " + text)
 	}
 	return n
 }

@@ -317,3 +317,26 @@ func (p *parser) updateOperand() operand {
 		return otherwise(s)
 	}
 }
+
+type parsedKey struct{ kind, text string }
+
+type parseResult struct {
+	expression *expression
+	err        error
+}
+
+// parse returns the expression of a text, nil for none.
+func (x *Expressions) parse(kind string, text *string) (*expression, error) {
+	if text == nil {
+		return nil, nil
+	}
+	key := parsedKey{kind, *text}
+	found, known := x.parsed.Load(key)
+	if !known {
+		var result parseResult
+		result.expression, result.err = parse(kind, *text)
+		found, _ = x.parsed.LoadOrStore(key, result)
+	}
+	result := found.(parseResult)
+	return result.expression, result.err
+}

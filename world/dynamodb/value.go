@@ -18,11 +18,6 @@ type Item = map[string]types.AttributeValue
 // maxItemBytes is the service's limit of an item's size.
 const maxItemBytes = 400 << 10
 
-// notModelled stops the program, because a caller needs a part of DynamoDB that the model does not have.
-func notModelled(format string, args ...any) {
-	panic("tables: not modelled: " + fmt.Sprintf(format, args...))
-}
-
 // checkValues returns the size of an item as DynamoDB counts it, or a little less, and the names of its binary
 // attributes. An invalid number is a ValidationException.
 func checkValues(item Item) (bytes int, binary []string, err error) {

@@ -1,8 +1,6 @@
 package dynamodb
 
 import (
-	"strings"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -255,16 +253,4 @@ func cancellationReason(err error) types.CancellationReason {
 		}
 	}
 	return types.CancellationReason{Code: aws.String("ValidationError"), Message: aws.String(errorMessage(err))}
-}
-
-func cancelledError(reasons []types.CancellationReason) error {
-	codes := make([]string, len(reasons))
-	for i, reason := range reasons {
-		codes[i] = aws.ToString(reason.Code)
-	}
-	return &types.TransactionCanceledException{
-		Message: aws.String("Transaction cancelled, please refer cancellation reasons for specific reasons [" +
-			strings.Join(codes, ", ") + "]"),
-		CancellationReasons: reasons,
-	}
 }
