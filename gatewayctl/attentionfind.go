@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/reconcile"
 )
 
 type endpointKey struct{ merchantID, url string }
@@ -242,7 +242,7 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 	}
 	directory := a.newDirectory(credentials.Value)
 	a.addUnusableAccounts(directory, merchants)
-	reconciler := &reconcile.Reconciler{Operators: directory, LookupTimeout: c.Timeout}
+	confirmer := &confirm.Confirmer{Operators: directory, LookupTimeout: c.Timeout}
 	for key, use := range a.accounts {
 		subject := key.operator + " " + key.id
 		if since, count := firstAfter(use.rejected, use.acceptedAt); count > 0 {
@@ -254,7 +254,7 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 		if c.NoLookup || use.oldest == nil {
 			continue
 		}
-		if response := reconciler.LookUp(a, use.oldest); response.Supported && !response.Responded {
+		if response := confirmer.LookUp(a, use.oldest); response.Supported && !response.Responded {
 			since, failed := firstAfter(use.failed, use.workedAt)
 			if failed == 0 {
 				since = latestTime(use.workedAt, use.oldest.ReservedAt)

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"mobilegateway/functions/sweep"
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/reconcile"
 )
 
 type unknownCommands struct {
@@ -168,7 +168,7 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		}
 		operators := s.newDirectory(current.Value)
 		if c.As == resolveByLookup {
-			return lookUpResolution(s, e, &reconcile.Reconciler{Operators: operators, LookupTimeout: c.Timeout})
+			return lookUpResolution(s, e, &confirm.Confirmer{Operators: operators, LookupTimeout: c.Timeout})
 		}
 		_, _, userSMS = operators.UserSMSSender(e)
 	} else if c.As == resolveByLookup {
@@ -228,17 +228,17 @@ func (c *unknownResolve) manualResolution(s *session, outcome ledger.ManualOutco
 
 // lookUpResolution looks up the payment at its operator, and returns the change that the sweep would make. That is a
 // final status, or the rule of its platform's row about another response.
-func lookUpResolution(s *session, e *ledger.Entry, reconciler *reconcile.Reconciler) (entryChange, error) {
+func lookUpResolution(s *session, e *ledger.Entry, confirmer *confirm.Confirmer) (entryChange, error) {
 	if e.StatusFinal() {
 		return nil, fmt.Errorf("%w: %s", ledger.ErrOutcomeKnown, e.Status)
 	}
-	response := reconciler.LookUp(s, e)
+	response := confirmer.LookUp(s, e)
 	if response.Supported && !response.Responded {
 		return nil, fmt.Errorf("operator %s reported no status of %s, run the command again. If it stays so, get the "+
 			"outcome from the operator and use --as: %w", e.Operator, e.ID, response.Cause)
 	}
 	apply := func(e *ledger.Entry, now time.Time) bool {
-		return sweep.ApplyLookup(reconciler, e, response, s.PaymentLifetime, ledger.Timestamp(now))
+		return sweep.ApplyLookup(confirmer, e, response, s.PaymentLifetime, ledger.Timestamp(now))
 	}
 	change := changeIf(func(e *ledger.Entry) bool {
 		return apply(e.Clone(), s.Now().Add(-ledger.ClockMargin)) && apply(e, s.Now())

@@ -13,12 +13,12 @@ import (
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -26,7 +26,7 @@ import (
 type CallbackHandler struct {
 	Verifier     *callback.Keys
 	Book         *ledger.Book
-	Reconciler   *reconcile.Reconciler
+	Confirmer    *confirm.Confirmer
 	DailyAmounts *dailyamount.Counter
 	// ClaimRecheckInterval is the wait before the sweep first looks up an unconfirmed claim.
 	ClaimRecheckInterval time.Duration
@@ -70,7 +70,7 @@ func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw
 // anything is read, and reports only on payments that are pinned to this account. Any other report gets 200: it
 // concerns another system with the same account.
 func (i *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	driver, err := callback.VerifyStatic(ctx, req, i.Reconciler.Operators)
+	driver, err := callback.VerifyStatic(ctx, req, i.Confirmer.Operators)
 	if err != nil {
 		return apigw.Response{}, err
 	}
@@ -109,7 +109,7 @@ func (i *CallbackHandler) readReport(entry *ledger.Entry, body []byte) operator.
 
 // callbackReader returns the reader of the driver that a payment is pinned to, false for none.
 func (i *CallbackHandler) callbackReader(entry *ledger.Entry) (operator.PaymentCallbackReader, bool) {
-	driver, _ := i.Reconciler.Operators.DriverOf(entry)
+	driver, _ := i.Confirmer.Operators.DriverOf(entry)
 	reader, isReader := driver.(operator.PaymentCallbackReader)
 	return reader, isReader
 }
@@ -197,7 +197,7 @@ func (i *CallbackHandler) isScheduledClaim(entry *ledger.Entry, r operator.Statu
 	claim := entry.Claim
 	return !entry.StatusFinal() && claim.CheckAt.After(i.Now()) && claim.Status == r.Status &&
 		claim.OperatorReference == r.OperatorReference && claim.MSISDN == r.MSISDN &&
-		!i.Reconciler.NewStatusReport(entry, r, reconcile.SourceCallback).Contradicts(entry)
+		!i.Confirmer.NewStatusReport(entry, r, confirm.SourceCallback).Contradicts(entry)
 }
 
 // confirmClaim calls getStatus, unless the payment is final already or the claim contradicts the entry, and returns the
@@ -207,16 +207,16 @@ func (i *CallbackHandler) confirmClaim(
 	ctx context.Context, req *apigw.Request, entry *ledger.Entry, report operator.StatusReport,
 ) func(*ledger.Entry) ledger.Effect {
 	now := ledger.Timestamp(i.Now())
-	claimReport := i.Reconciler.NewStatusReport(entry, report, reconcile.SourceCallback)
+	claimReport := i.Confirmer.NewStatusReport(entry, report, confirm.SourceCallback)
 	if entry.StatusFinal() || claimReport.Contradicts(entry) {
 		return func(e *ledger.Entry) ledger.Effect { return e.ApplyFinalStatus(claimReport, now) }
 	}
 	start := i.Now()
-	lookup := i.Reconciler.LookUp(ctx, entry)
+	lookup := i.Confirmer.LookUp(ctx, entry)
 	req.LogLine.AddOperatorTime(i.Now().Sub(start))
 	switch {
 	case lookup.StatusFinal:
-		lookupReport := i.Reconciler.NewStatusReport(entry, lookup.Report, reconcile.SourceStatus)
+		lookupReport := i.Confirmer.NewStatusReport(entry, lookup.Report, confirm.SourceStatus)
 		return func(e *ledger.Entry) ledger.Effect {
 			effect := e.ApplyFinalStatus(lookupReport, now)
 			if lookupReport.Status == claimReport.Status {

@@ -10,7 +10,7 @@ func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 	handler := &CallbackHandler{
 		Verifier:             parts.CallbackKeys(),
 		Book:                 parts.Book(parts.LedgerStore()),
-		Reconciler:           parts.Reconciler(),
+		Confirmer:            parts.Confirmer(),
 		DailyAmounts:         parts.DailyAmounts(),
 		ClaimRecheckInterval: parts.Env.Duration(settings.ClaimRecheckInterval),
 		Now:                  parts.Now,

@@ -31,7 +31,7 @@ func serveStatic(t testing.TB, driver operator.Driver) *deliverytest.DeliveryFix
 	k := deliverytest.NewWithDriver(t, o, driver)
 	handler := &receipt.ReceiptHandler{
 		Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now,
-		Operators: k.Reconciler.Operators, Messages: k.Ledger,
+		Operators: k.Confirmer.Operators, Messages: k.Ledger,
 	}
 	k.Serve("receipt", handler.Routes()...)
 	return k
@@ -120,7 +120,7 @@ func TestStaticReceiptIsKept(t *testing.T) {
 	k := newStaticFixture(t)
 	kept := &expiries{MessageIndex: k.Ledger}
 	handler := &receipt.ReceiptHandler{
-		Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now, Operators: k.Reconciler.Operators, Messages: kept,
+		Verifier: k.CallbackKeys, Book: k.Book, Now: k.Clock.Now, Operators: k.Confirmer.Operators, Messages: kept,
 	}
 	k.Serve("receipt", handler.Routes()...)
 	k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToNetwork))

@@ -18,13 +18,13 @@ import (
 	"mobilegateway/proof/kits/deliverytest"
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/pause"
-	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/webhook"
 )
 
@@ -97,7 +97,7 @@ func newCrowd() *crowd {
 	c.sweep = &sweep.Sweep{
 		Queue:        store,
 		Book:         &ledger.Book{Store: store, Reader: store, Now: time.Now, Rand: &operationtest.UniqueReader{}},
-		Reconciler:   &reconcile.Reconciler{Operators: directory, LookupTimeout: 5 * time.Second},
+		Confirmer:    &confirm.Confirmer{Operators: directory, LookupTimeout: 5 * time.Second},
 		DailyAmounts: &dailyamount.Counter{Store: storetest.NewLimits(), Now: time.Now, Sleep: pause.For},
 		Courier: &delivery.Courier{
 			Profiles: &profiles{}, Keys: deliverytest.WebhookKeys(time.Now), SMSTimeout: 12 * time.Second,

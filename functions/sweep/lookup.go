@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -89,7 +89,7 @@ func (a lookupAct) lookUp(ctx context.Context, entry *ledger.Entry, line *teleme
 		return entry, err
 	}
 	start := a.Now()
-	lookup := a.Reconciler.LookUp(ctx, entry)
+	lookup := a.Confirmer.LookUp(ctx, entry)
 	line.AddOperatorTime(a.Now().Sub(start))
 	if lookup.Supported && !lookup.Responded {
 		line.Increment(telemetry.LookupFailures)
@@ -119,13 +119,13 @@ func (p *pass) claimLookup(ctx context.Context, entry *ledger.Entry) (stored *le
 
 // applyLookup applies the response to a lookup and stores the result.
 func (p *pass) applyLookup(
-	ctx context.Context, entry *ledger.Entry, lookup reconcile.LookupResult, line *telemetry.LogLine,
+	ctx context.Context, entry *ledger.Entry, lookup confirm.LookupResult, line *telemetry.LogLine,
 ) (*ledger.Entry, error) {
 	contradictions := 0
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.applyChange(ctx, entry, change) }
 	updated, refundErr, err := p.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
 		before := *e
-		changed := ApplyLookup(p.Reconciler, e, lookup, p.PaymentLifetime, ledger.Timestamp(p.Now()))
+		changed := ApplyLookup(p.Confirmer, e, lookup, p.PaymentLifetime, ledger.Timestamp(p.Now()))
 		contradictions = e.ContradictionsSince(before)
 		return changed
 	})
@@ -143,13 +143,13 @@ func (p *pass) applyLookup(
 // response the caller has proved that the platform offers no lookup of it. gatewayctl calls it too, so that the rules
 // of a platform's row (decisions "never-sent", "inert-payments", "prepare" and "pay-poll") have one home.
 func ApplyLookup(
-	reconciler *reconcile.Reconciler, e *ledger.Entry, lookup reconcile.LookupResult, lifetime time.Duration,
+	confirmer *confirm.Confirmer, e *ledger.Entry, lookup confirm.LookupResult, lifetime time.Duration,
 	now time.Time,
 ) bool {
 	row, effect := operator.CapabilitiesOf(e), ledger.Unchanged
 	switch {
 	case lookup.StatusFinal:
-		effect = e.ApplyFinalStatus(reconciler.NewStatusReport(e, lookup.Report, reconcile.SourceStatus), now)
+		effect = e.ApplyFinalStatus(confirmer.NewStatusReport(e, lookup.Report, confirm.SourceStatus), now)
 	case lookup.NotFound && isNeverSent(row, e, now),
 		isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
 		effect = e.EndNeverSent(now)
@@ -191,7 +191,7 @@ func isInert(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
 // needsManualResolution reports whether a payment that is still not final needs a person. One case is a claim of
 // success that is flagged. Another is a payment past its lifetime, unless its claim of success is newer and its
 // operator responds. The last is a payment that has been unknown for StaleAfter without a response to its lookup.
-func (p *pass) needsManualResolution(e *ledger.Entry, lookup reconcile.LookupResult, now time.Time) bool {
+func (p *pass) needsManualResolution(e *ledger.Entry, lookup confirm.LookupResult, now time.Time) bool {
 	age := now.Sub(e.ReservedAt)
 	switch {
 	case e.StatusFinal() || e.PollAt.IsZero() && e.Claim.Status == "":

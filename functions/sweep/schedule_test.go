@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/reconcile"
 )
 
 // scheduled is a pass with a lifetime of a day, and its time.
@@ -63,14 +63,14 @@ func TestNextPollAt(t *testing.T) {
 func TestNeedsManualResolution(t *testing.T) {
 	p, now := scheduled()
 	const day, stale = 24 * time.Hour, 15 * time.Minute
-	silent, responded := reconcile.LookupResult{}, reconcile.LookupResult{Responded: true}
+	silent, responded := confirm.LookupResult{}, confirm.LookupResult{Responded: true}
 	for name, c := range map[string]struct {
 		state  ledger.State
 		status ledger.Status
 		claim  ledger.Status
 		polled bool
 		age    time.Duration
-		lookup reconcile.LookupResult
+		lookup confirm.LookupResult
 		want   bool
 	}{
 		"pending, before the end":  {ledger.Done, ledger.Pending, "", true, day - 1, silent, false},

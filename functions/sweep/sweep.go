@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/task"
 )
 
@@ -39,7 +39,7 @@ type Sweep struct {
 	Book  *ledger.Book
 	// Messages finds messages by the ids of platforms that send all receipts to one address.
 	Messages     ledger.MessageIndex
-	Reconciler   *reconcile.Reconciler
+	Confirmer    *confirm.Confirmer
 	DailyAmounts *dailyamount.Counter
 	Courier      *delivery.Courier
 	// StackName is the name of the deployed stack, a dimension of the metrics.

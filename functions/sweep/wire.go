@@ -12,7 +12,7 @@ func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 		Queue:             store,
 		Book:              parts.Book(store),
 		Messages:          store,
-		Reconciler:        parts.Reconciler(),
+		Confirmer:         parts.Confirmer(),
 		DailyAmounts:      parts.DailyAmounts(),
 		Courier:           parts.Courier(),
 		StackName:         parts.StackName(),

@@ -80,11 +80,11 @@ func newGateway(t testing.TB) *gateway {
 		Merchants: k.Merchants, Reader: k.Ledger, References: k.Ledger, Now: k.Clock.Now,
 	}
 	payments := &notif.CallbackHandler{
-		Verifier: k.CallbackKeys, Book: k.Book, Reconciler: k.Reconciler, DailyAmounts: k.Pipeline.DailyAmounts,
+		Verifier: k.CallbackKeys, Book: k.Book, Confirmer: k.Confirmer, DailyAmounts: k.Pipeline.DailyAmounts,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
 	}
 	receipts := &receipt.ReceiptHandler{
-		Verifier: k.CallbackKeys, Book: k.Book, Operators: k.Reconciler.Operators, Messages: k.Ledger, Now: k.Clock.Now,
+		Verifier: k.CallbackKeys, Book: k.Book, Operators: k.Confirmer.Operators, Messages: k.Ledger, Now: k.Clock.Now,
 	}
 	k.Serve("contract", append(slices.Concat(lookup.Routes(), payments.Routes(), receipts.Routes()),
 		(&charge.Operation{

@@ -1,12 +1,12 @@
 package wiring
 
 import (
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/outgoing"
-	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/settings"
 	"mobilegateway/shared/webhook"
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
@@ -17,9 +17,9 @@ func (d *Dependencies) Book(s *dynamo.Store) *ledger.Book {
 	return &ledger.Book{Store: s, Reader: s, Now: d.Now, Rand: d.Rand}
 }
 
-// Reconciler returns the part that looks up payments at operators.
-func (d *Dependencies) Reconciler() *reconcile.Reconciler {
-	return &reconcile.Reconciler{
+// Confirmer returns the part that looks up payments at operators.
+func (d *Dependencies) Confirmer() *confirm.Confirmer {
+	return &confirm.Confirmer{
 		Operators: d.OperatorDirectory(), LookupTimeout: d.Env.Duration(settings.LookupTimeout),
 	}
 }

@@ -14,11 +14,11 @@ import (
 
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
-	"mobilegateway/shared/reconcile"
 	"mobilegateway/shared/webhook"
 )
 
@@ -45,7 +45,7 @@ type DeliveryFixture struct {
 	*operationtest.Fixture
 	Operator       *Operator
 	Book           *ledger.Book
-	Reconciler     *reconcile.Reconciler
+	Confirmer      *confirm.Confirmer
 	Courier        *delivery.Courier
 	HealthStore    *storetest.EndpointHealth
 	MerchantServer *MerchantServer
@@ -72,7 +72,7 @@ func NewWithDriver(t testing.TB, o *Operator, driver operator.Driver) *DeliveryF
 	client := outgoing.NewClient(outgoing.Policy{AllowLoopback: true}, nil)
 	directory := operationtest.SingleDriverDirectory(driver)
 	k.Book = &ledger.Book{Store: k.Ledger, Reader: k.Ledger, Now: k.Clock.Now, Rand: &operationtest.UniqueReader{}}
-	k.Reconciler = &reconcile.Reconciler{Operators: directory, LookupTimeout: 5 * time.Second}
+	k.Confirmer = &confirm.Confirmer{Operators: directory, LookupTimeout: 5 * time.Second}
 	k.Courier = &delivery.Courier{
 		Profiles:       k.ProfileStore,
 		Keys:           WebhookKeys(k.Clock.Now),

@@ -1,4 +1,4 @@
-package reconcile_test
+package confirm_test
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/deliverytest"
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/reconcile"
 )
 
 func TestLookUp(t *testing.T) {
@@ -21,22 +21,22 @@ func TestLookUp(t *testing.T) {
 	cases := []struct {
 		name     string
 		response operator.StatusResponse
-		want     reconcile.LookupResult
+		want     confirm.LookupResult
 	}{
 		{"final", deliverytest.LookupResponse("Success", report),
-			reconcile.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
-		{"pending", deliverytest.LookupResponse("LOADED", operator.StatusReport{}), reconcile.LookupResult{
+			confirm.LookupResult{Supported: true, Responded: true, StatusFinal: true, Report: report}},
+		{"pending", deliverytest.LookupResponse("LOADED", operator.StatusReport{}), confirm.LookupResult{
 			Supported: true, Responded: true, Report: operator.StatusReport{Status: ledger.Pending},
 		}},
 		{"no such order", operator.StatusResponse{OrderNotFound: true},
-			reconcile.LookupResult{Supported: true, Responded: true, NotFound: true}},
-		{"no response", operator.StatusResponse{}, reconcile.LookupResult{Supported: true}},
+			confirm.LookupResult{Supported: true, Responded: true, NotFound: true}},
+		{"no response", operator.StatusResponse{}, confirm.LookupResult{Supported: true}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
 			k.Operator.SetLookupResult(c.response)
-			got := k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
+			got := k.Confirmer.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("lookup result (-want +got):\n%s", diff)
 			}
@@ -45,7 +45,7 @@ func TestLookUp(t *testing.T) {
 	t.Run("an unknown status counts as no response, with a cause", func(t *testing.T) {
 		k := deliverytest.New(t)
 		k.Operator.SetStatus("exploded")
-		got := k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
+		got := k.Confirmer.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
 		if got.Responded {
 			t.Error("an unknown status is taken for a response")
 		}
@@ -56,8 +56,8 @@ func TestLookUp(t *testing.T) {
 	t.Run("not supported", func(t *testing.T) {
 		o := &deliverytest.Operator{}
 		k := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
-		got := k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
-		if diff := cmp.Diff(reconcile.LookupResult{}, got); diff != "" {
+		got := k.Confirmer.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
+		if diff := cmp.Diff(confirm.LookupResult{}, got); diff != "" {
 			t.Errorf("lookup result (-want +got):\n%s", diff)
 		}
 	})
@@ -79,7 +79,7 @@ func TestLookUpTimeout(t *testing.T) {
 	o := &deliverytest.Operator{}
 	driver := &deadlineReader{Operator: o}
 	k := deliverytest.NewWithDriver(t, o, driver)
-	k.Reconciler.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
+	k.Confirmer.LookUp(context.Background(), k.StorePendingPayment("DemoShop_1"))
 	if driver.remaining <= 0 || driver.remaining > 5*time.Second {
 		t.Errorf("the lookup has %s, want at most 5 s", driver.remaining)
 	}
@@ -108,7 +108,7 @@ func TestNewStatusReport(t *testing.T) {
 			report := operator.StatusReport{
 				Status: ledger.Failed, Amount: c.amount, Currency: "XOF", Reason: ledger.NotEnoughFunds,
 			}
-			got := k.Reconciler.NewStatusReport(e, report, reconcile.SourceStatus)
+			got := k.Confirmer.NewStatusReport(e, report, confirm.SourceStatus)
 			want := ledger.StatusReport{
 				Status: ledger.Failed, Source: "getStatus", Currency: "XOF", UserSMS: true,
 				FailureReason: ledger.NotEnoughFunds, HasAmount: c.hasAmount, AmountMinor: c.minor,
@@ -122,7 +122,7 @@ func TestNewStatusReport(t *testing.T) {
 		o := &deliverytest.Operator{}
 		k := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
 		e := k.StorePendingPayment("DemoShop_1")
-		if k.Reconciler.NewStatusReport(e, operator.StatusReport{}, reconcile.SourceCallback).UserSMS {
+		if k.Confirmer.NewStatusReport(e, operator.StatusReport{}, confirm.SourceCallback).UserSMS {
 			t.Error("an SMS is owed that the operator cannot send")
 		}
 	})

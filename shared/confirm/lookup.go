@@ -1,9 +1,9 @@
-// Package reconcile finds out the status of a payment: it reads what an operator reports, looks the payment up,
+// Package confirm finds out the status of a payment: it reads what an operator reports, looks the payment up,
 // and translates both into a report for the ledger. The callback function, the sweep and gatewayctl all use it.
 //
 // It stores nothing. Its invariant: a lookup never reports a final status that the operator's own getStatus has not
 // returned (decision "pay-claims").
-package reconcile
+package confirm
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	SourceStatus   = "getStatus"
 )
 
-// Reconciler looks payments up at their operators, and translates what operators report.
-type Reconciler struct {
+// Confirmer looks payments up at their operators, and translates what operators report.
+type Confirmer struct {
 	Operators *operator.DriverDirectory
 	// LookupTimeout bounds one lookup.
 	LookupTimeout time.Duration
@@ -40,7 +40,7 @@ type LookupResult struct {
 }
 
 // LookUp looks a payment up at its operator, within LookupTimeout.
-func (r *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
+func (r *Confirmer) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 	reader, supported := r.Operators.StatusLookup(e)
 	if !supported {
 		return LookupResult{}
@@ -58,7 +58,7 @@ func (r *Reconciler) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 
 // NewStatusReport translates an operator's report for the ledger. An unreadable amount becomes -1, which is never equal
 // to the payment's.
-func (r *Reconciler) NewStatusReport(e *ledger.Entry, report operator.StatusReport, source string) ledger.StatusReport {
+func (r *Confirmer) NewStatusReport(e *ledger.Entry, report operator.StatusReport, source string) ledger.StatusReport {
 	_, _, userSMSSupported := r.Operators.UserSMSSender(e)
 	statusReport := ledger.StatusReport{
 		Status:            report.Status,
