@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/functions/sweep"
 	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
@@ -238,7 +237,7 @@ func lookUpResolution(s *session, e *ledger.Entry, confirmer *confirm.Confirmer)
 			"outcome from the operator and use --as: %w", e.Operator, e.ID, response.Cause)
 	}
 	apply := func(e *ledger.Entry, now time.Time) bool {
-		return sweep.ApplyLookup(confirmer, e, response, s.PaymentLifetime, ledger.Timestamp(now))
+		return confirmer.ApplyLookup(e, response, s.PaymentLifetime, ledger.Timestamp(now))
 	}
 	change := changeIf(func(e *ledger.Entry) bool {
 		return apply(e.Clone(), s.Now().Add(-ledger.ClockMargin)) && apply(e, s.Now())
@@ -260,7 +259,7 @@ func lookUpResolution(s *session, e *ledger.Entry, confirmer *confirm.Confirmer)
 		return nil, fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Operator, e.ID)
 	case response.NotFound && row.NotFound == operator.NotFoundNeverSent &&
 		e.Clone().EndNeverSent(e.ReservedAt) != ledger.Unchanged:
-		from := sweep.NeverSentFrom(row, e).Add(ledger.ClockMargin)
+		from := confirm.NeverSentFrom(row, e).Add(ledger.ClockMargin)
 		return nil, fmt.Errorf("operator %s has no order %s. If this is still so at %s, it was never sent: the "+
 			"gateway ends it by itself, or run the command again then", e.Operator, e.ID, formatTime(from))
 	case response.NotFound:

@@ -91,11 +91,10 @@ func (a lookupAct) lookUp(ctx context.Context, entry *ledger.Entry, line *teleme
 	start := a.Now()
 	lookup := a.Confirmer.LookUp(ctx, entry)
 	line.AddOperatorTime(a.Now().Sub(start))
-	if lookup.Supported && !lookup.Responded {
+	if lookup.Failed() {
 		line.Increment(telemetry.LookupFailures)
 		line.SetCause(lookup.Cause)
-	}
-	if lookup.Responded || !lookup.Supported && isInert(operator.CapabilitiesOf(entry), entry, now) {
+	} else {
 		entry, err = a.applyLookup(ctx, entry, lookup, line)
 	}
 	if err == nil && a.needsManualResolution(entry, lookup, now) {
@@ -125,7 +124,7 @@ func (p *pass) applyLookup(
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.applyChange(ctx, entry, change) }
 	updated, refundErr, err := p.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
 		before := *e
-		changed := ApplyLookup(p.Confirmer, e, lookup, p.PaymentLifetime, ledger.Timestamp(p.Now()))
+		changed := p.Confirmer.ApplyLookup(e, lookup, p.PaymentLifetime, ledger.Timestamp(p.Now()))
 		contradictions = e.ContradictionsSince(before)
 		return changed
 	})
@@ -137,55 +136,6 @@ func (p *pass) applyLookup(
 		line.SetCause(refundErr)
 	}
 	return updated, err
-}
-
-// ApplyLookup applies the response to a lookup of a payment, and returns whether the payment changed. Without a
-// response the caller has proved that the platform offers no lookup of it. gatewayctl calls it too, so that the rules
-// of a platform's row (decisions "never-sent", "inert-payments", "prepare" and "pay-poll") have one home.
-func ApplyLookup(
-	confirmer *confirm.Confirmer, e *ledger.Entry, lookup confirm.LookupResult, lifetime time.Duration,
-	now time.Time,
-) bool {
-	row, effect := operator.CapabilitiesOf(e), ledger.Unchanged
-	switch {
-	case lookup.StatusFinal:
-		effect = e.ApplyFinalStatus(confirmer.NewStatusReport(e, lookup.Report, confirm.SourceStatus), now)
-	case lookup.NotFound && isNeverSent(row, e, now),
-		isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
-		effect = e.EndNeverSent(now)
-	}
-	if effect == ledger.Unchanged && lookup.Responded && !lookup.StatusFinal && row.ExpiresPending {
-		effect = e.Expire(lifetime, now)
-	}
-	return effect != ledger.Unchanged || lookup.Responded && e.EndReleasedLookups()
-}
-
-// lastSend is the latest time at which the last attempt of a payment can have been sent.
-func lastSend(e *ledger.Entry) time.Time { return e.ReservedAt.Add(time.Minute) }
-
-// isNeverSent reports whether a payment that its platform does not know was certainly never sent: the platform's row
-// declares it, and enough time has passed since the last send (decision "never-sent").
-func isNeverSent(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
-	return row.NotFound == operator.NotFoundNeverSent && !now.Before(NeverSentFrom(row, e))
-}
-
-// NeverSentFrom returns from when "not found" proves that a payment was never sent, if its platform's row declares it.
-func NeverSentFrom(row operator.Capabilities, e *ledger.Entry) time.Time {
-	return lastSend(e).Add(row.NotFoundAfter)
-}
-
-// inertMargin is how much longer than a page's life the gateway waits.
-const inertMargin = 10 * time.Minute
-
-// isInert reports whether an unknown payment cannot be paid any more. It was never prepared, so it was not sent
-// (decision "prepare"), or no attempt ever stored its page (decision "inert-payments"). A lookup that is possible comes
-// first, and has responded.
-func isInert(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
-	if e.State != ledger.Unknown || e.Material != "" {
-		return false
-	}
-	isPageOver := row.InertAfter > 0 && !now.Before(lastSend(e).Add(row.InertAfter+inertMargin))
-	return row.Prepares || e.Channel == "web" && e.ResponseStatus == 0 && isPageOver
 }
 
 // needsManualResolution reports whether a payment that is still not final needs a person. One case is a claim of

@@ -39,13 +39,16 @@ type LookupResult struct {
 	Cause       error
 }
 
+// Failed is true if the operator has a lookup and did not respond to it.
+func (r LookupResult) Failed() bool { return r.Supported && !r.Responded }
+
 // LookUp looks a payment up at its operator, within LookupTimeout.
-func (r *Confirmer) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
-	reader, supported := r.Operators.StatusLookup(e)
+func (c *Confirmer) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
+	reader, supported := c.Operators.StatusLookup(e)
 	if !supported {
 		return LookupResult{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.LookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.LookupTimeout)
 	defer cancel()
 	response := reader.LookUpPayment(ctx, operator.StatusCall{
 		Call: operator.NewCall(e), Channel: e.Channel, Lang: e.Lang, Amount: e.AmountAsSent, Currency: e.Currency,
@@ -58,8 +61,8 @@ func (r *Confirmer) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 
 // NewStatusReport translates an operator's report for the ledger. An unreadable amount becomes -1, which is never equal
 // to the payment's.
-func (r *Confirmer) NewStatusReport(e *ledger.Entry, report operator.StatusReport, source string) ledger.StatusReport {
-	_, _, userSMSSupported := r.Operators.UserSMSSender(e)
+func (c *Confirmer) NewStatusReport(e *ledger.Entry, report operator.StatusReport, source string) ledger.StatusReport {
+	_, _, userSMSSupported := c.Operators.UserSMSSender(e)
 	statusReport := ledger.StatusReport{
 		Status:            report.Status,
 		Source:            source,

@@ -1,0 +1,57 @@
+package confirm
+
+import (
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+)
+
+// ApplyLookup applies the result of a lookup to a payment by the rules of its platform's row (decisions "never-sent",
+// "inert-payments", "prepare" and "pay-poll"). It returns whether the payment changed. A lookup that failed changes
+// nothing.
+func (c *Confirmer) ApplyLookup(e *ledger.Entry, lookup LookupResult, lifetime time.Duration, now time.Time) bool {
+	if lookup.Failed() {
+		return false
+	}
+	row, effect := operator.CapabilitiesOf(e), ledger.Unchanged
+	switch {
+	case lookup.StatusFinal:
+		effect = e.ApplyFinalStatus(c.NewStatusReport(e, lookup.Report, SourceStatus), now)
+	case lookup.NotFound && isNeverSent(row, e, now),
+		isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
+		effect = e.EndNeverSent(now)
+	}
+	if effect == ledger.Unchanged && lookup.Responded && !lookup.StatusFinal && row.ExpiresPending {
+		effect = e.Expire(lifetime, now)
+	}
+	return effect != ledger.Unchanged || lookup.Responded && e.EndReleasedLookups()
+}
+
+// lastSend is the latest time at which the last attempt of a payment can have been sent.
+func lastSend(e *ledger.Entry) time.Time { return e.ReservedAt.Add(time.Minute) }
+
+// isNeverSent reports whether a payment that its platform does not know was certainly never sent: the platform's row
+// declares it, and enough time has passed since the last send (decision "never-sent").
+func isNeverSent(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
+	return row.NotFound == operator.NotFoundNeverSent && !now.Before(NeverSentFrom(row, e))
+}
+
+// NeverSentFrom returns from when "not found" proves that a payment was never sent, if its platform's row declares it.
+func NeverSentFrom(row operator.Capabilities, e *ledger.Entry) time.Time {
+	return lastSend(e).Add(row.NotFoundAfter)
+}
+
+// inertMargin is how much longer than a page's life the gateway waits.
+const inertMargin = 10 * time.Minute
+
+// isInert reports whether an unknown payment cannot be paid any more. It was never prepared, so it was not sent
+// (decision "prepare"), or no attempt ever stored its page (decision "inert-payments"). A lookup that is possible comes
+// first, and has responded.
+func isInert(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
+	if e.State != ledger.Unknown || e.Material != "" {
+		return false
+	}
+	isPageOver := row.InertAfter > 0 && !now.Before(lastSend(e).Add(row.InertAfter+inertMargin))
+	return row.Prepares || e.Channel == "web" && e.ResponseStatus == 0 && isPageOver
+}
