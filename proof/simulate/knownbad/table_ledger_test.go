@@ -128,7 +128,7 @@ var ledgerVariants = []variant{
 		invariants: []int{1, 6},
 		world:      kindOfOrder(1).with(faultsOf(outside.Lookups, outside.NotFoundYet)),
 		edits: []edit{{
-			lookupFile, "case lookup.StatusFinal:\n\t\teffect = e.ApplyFinalStatus(",
+			applyFile, "case lookup.StatusFinal:\n\t\teffect = e.ApplyFinalStatus(",
 			"case lookup.NotFound:\n\t\t\teffect = e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, " +
 				"Source: \"getStatus\"}, now)\n" +
 				"\tcase lookup.StatusFinal:\n\t\teffect = e.ApplyFinalStatus(",
@@ -153,8 +153,8 @@ var ledgerVariants = []variant{
 				outside.HangBefore, outside.TruncatedAfter, outside.GarbageBefore,
 				outside.ServerErrorBefore)).with(faultsOf(outside.CallbackTimes, outside.CallbackNever)),
 		edits: []edit{
-			{lookupFile, "if lookup.Responded || !lookup.Supported", "if lookup.Supported || !lookup.Supported"},
-			{lookupFile, "ledger.Unchanged && lookup.Responded && !", "ledger.Unchanged && !"},
+			{applyFile, "if lookup.Failed() {", "if lookup.Failed() && e == nil {"},
+			{applyFile, "ledger.Unchanged && lookup.Responded && !", "ledger.Unchanged && !"},
 		},
 	},
 }

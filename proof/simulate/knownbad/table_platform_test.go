@@ -12,7 +12,7 @@ var platformVariants = []variant{
 		invariants: []int{1, 6}, platforms: true,
 		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 0}),
 		edits: []edit{{
-			lookupFile, "!now.Before(NeverSentFrom(row, e))", "!now.Before(lastSend(e))",
+			applyFile, "!now.Before(NeverSentFrom(row, e))", "!now.Before(lastSend(e))",
 		}},
 	},
 	{
@@ -86,7 +86,7 @@ var platformVariants = []variant{
 		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 1,
 			"lateness of the call": last}),
 		edits: []edit{{
-			lookupFile, "return row.NotFound == operator.NotFoundNeverSent && ", "return ",
+			applyFile, "return row.NotFound == operator.NotFoundNeverSent && ", "return ",
 		}},
 	},
 	{

@@ -91,4 +91,5 @@ const (
 	notifFile    = "functions/notif/notif.go"
 	deliverFile  = "functions/sweep/deliver.go"
 	lookupFile   = "functions/sweep/lookup.go"
+	applyFile    = "shared/confirm/apply.go"
 )
