@@ -100,14 +100,14 @@ func (s *session) resolveEntry(
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return s.changeEntry(key, changeIf(change))
 	}
-	resolved, limitRefundErr, err = s.stores.DailyAmounts.StoreChange(s, store, func(e *ledger.Entry) bool {
+	stored, err := s.stores.DailyAmounts.StoreChange(s, store, func(e *ledger.Entry) bool {
 		refused = change(e)
 		return refused == nil
 	})
 	if refused != nil && !errors.Is(refused, ledger.ErrUnchanged) {
 		return nil, nil, refused
 	}
-	return resolved, limitRefundErr, err
+	return stored.Entry, stored.RefundErr, err
 }
 
 // readOnly returns the stores of a dry run. Each write that a command makes returns the refusal that the real write

@@ -24,23 +24,22 @@ import (
 
 // CallbackHandler verifies, confirms and stores payment callbacks.
 type CallbackHandler struct {
-	Verifier     *callback.Keys
-	Book         *ledger.Book
-	Confirmer    *confirm.Confirmer
-	DailyAmounts *dailyamount.Counter
+	Verifier  *callback.Keys
+	Book      *ledger.Book
+	Confirmer *confirm.Confirmer
 	// ClaimRecheckInterval is the wait before the sweep first looks up an unconfirmed claim.
 	ClaimRecheckInterval time.Duration
 	Now                  func() time.Time
 }
 
 // Routes returns the function's routes, as in template.yaml. Some platforms call back with PUT.
-func (i *CallbackHandler) Routes() []apigw.Route {
+func (h *CallbackHandler) Routes() []apigw.Route {
 	const perPayment = "/callbacks/v1/payments/{operator}/{orderId}/{token}"
 	const perAccount = "/callbacks/v1/accounts/payments/{platform}/{account}/{secret}"
 	return []apigw.Route{
-		{Method: "POST", Resource: perPayment, Handle: i.Handle},
-		{Method: "PUT", Resource: perPayment, Handle: i.Handle},
-		{Method: "POST", Resource: perAccount, Handle: i.HandleStatic},
+		{Method: "POST", Resource: perPayment, Handle: h.Handle},
+		{Method: "PUT", Resource: perPayment, Handle: h.Handle},
+		{Method: "POST", Resource: perAccount, Handle: h.HandleStatic},
 	}
 }
 
@@ -48,29 +47,29 @@ func (i *CallbackHandler) Routes() []apigw.Route {
 // is stored, now or before, or if its status is not final. A callback that cannot be read gets 200 once a lookup is due
 // (decision "unread-callbacks"). It responds 404 if the callback is forged or the payment is not the operator's, and
 // 503 if nothing was stored, so that the operator sends the callback again.
-func (i *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+func (h *CallbackHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, order := req.Params["operator"], req.Params["orderId"]
-	proof, err := i.Verifier.VerifyRequest(ctx, req, callback.PaymentPath(name, order))
+	proof, err := h.Verifier.VerifyRequest(ctx, req, callback.PaymentPath(name, order))
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	req.LogLine.SetTransactionKey(order)
-	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.Payment, ID: order}, proof)
+	entry, err := callback.FindTransaction(ctx, req, h.Book, ledger.Key{Kind: ledger.Payment, ID: order}, proof)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	report := i.readReport(entry, req.Body)
+	report := h.readReport(entry, req.Body)
 	if !notifTokenMatches(entry, report.NotifToken) {
 		return apigw.Response{}, fault.New(fault.RouteNotFound)
 	}
-	return callback.Response(i.storeReport(ctx, req, entry, report))
+	return callback.Response(h.storeReport(ctx, req, entry, report))
 }
 
 // HandleStatic does the same for a callback to the one address of an account. The platform is authenticated before
 // anything is read, and reports only on payments that are pinned to this account. Any other report gets 200: it
 // concerns another system with the same account.
-func (i *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	driver, err := callback.VerifyStatic(ctx, req, i.Confirmer.Operators)
+func (h *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	driver, err := callback.VerifyStatic(ctx, req, h.Confirmer.Operators)
 	if err != nil {
 		return apigw.Response{}, err
 	}
@@ -84,19 +83,19 @@ func (i *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) 
 		return callback.Response(nil)
 	}
 	req.LogLine.SetTransactionKey(report.OrderID)
-	entry, err := i.Book.Find(ctx, ledger.Key{Kind: ledger.Payment, ID: report.OrderID})
+	entry, err := h.Book.Find(ctx, ledger.Key{Kind: ledger.Payment, ID: report.OrderID})
 	if err != nil || !callback.IsPinned(req, entry) || isAboutAnother(report, entry) {
 		return callback.Response(err)
 	}
 	req.LogLine.SetMerchant(entry.Merchant)
 	operation.LogRouting(req, entry)
-	return callback.Response(i.storeReport(ctx, req, entry, report))
+	return callback.Response(h.storeReport(ctx, req, entry, report))
 }
 
 // readReport reads a callback with the driver that its payment is pinned to. A report on another order counts as
 // unread.
-func (i *CallbackHandler) readReport(entry *ledger.Entry, body []byte) operator.CallbackReport {
-	reader, isReader := i.callbackReader(entry)
+func (h *CallbackHandler) readReport(entry *ledger.Entry, body []byte) operator.CallbackReport {
+	reader, isReader := h.callbackReader(entry)
 	if !isReader {
 		return operator.CallbackReport{}
 	}
@@ -108,8 +107,8 @@ func (i *CallbackHandler) readReport(entry *ledger.Entry, body []byte) operator.
 }
 
 // callbackReader returns the reader of the driver that a payment is pinned to, false for none.
-func (i *CallbackHandler) callbackReader(entry *ledger.Entry) (operator.PaymentCallbackReader, bool) {
-	driver, _ := i.Confirmer.Operators.DriverOf(entry)
+func (h *CallbackHandler) callbackReader(entry *ledger.Entry) (operator.PaymentCallbackReader, bool) {
+	driver, _ := h.Confirmer.Operators.DriverOf(entry)
 	reader, isReader := driver.(operator.PaymentCallbackReader)
 	return reader, isReader
 }
@@ -131,12 +130,12 @@ func notifTokenMatches(e *ledger.Entry, received string) bool {
 
 // requestLookup makes the lookup of a payment due, because its callback could not be read. The sweep makes at most one
 // a minute. A driver without a reader leaves each callback to the lookup, so that one is not counted.
-func (i *CallbackHandler) requestLookup(ctx context.Context, req *apigw.Request, entry *ledger.Entry) error {
-	if _, isReader := i.callbackReader(entry); isReader {
+func (h *CallbackHandler) requestLookup(ctx context.Context, req *apigw.Request, entry *ledger.Entry) error {
+	if _, isReader := h.callbackReader(entry); isReader {
 		req.LogLine.Increment(telemetry.UnreadCallbacks)
 	}
-	_, err := i.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
-		return e.RequestLookup(ledger.Timestamp(i.Now()))
+	_, err := h.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
+		return e.RequestLookup(ledger.Timestamp(h.Now()))
 	})
 	return err
 }
@@ -144,95 +143,79 @@ func (i *CallbackHandler) requestLookup(ctx context.Context, req *apigw.Request,
 // storeReport confirms a report and stores the result. A status that is not final changes nothing. A callback may come
 // before the response to the payment request is stored; the merchant's notification then has the callback's
 // notif_token.
-func (i *CallbackHandler) storeReport(
+func (h *CallbackHandler) storeReport(
 	ctx context.Context, req *apigw.Request, entry *ledger.Entry, c operator.CallbackReport,
 ) error {
-	if c.Status == "" {
-		return i.requestLookup(ctx, req, entry)
-	}
-	if !c.Status.Final() {
+	switch {
+	case c.Status == "":
+		return h.requestLookup(ctx, req, entry)
+	case !c.Status.Final(), h.isScheduledClaim(entry, c.StatusReport):
 		return nil
 	}
-	if i.isScheduledClaim(entry, c.StatusReport) {
-		return nil
-	}
-	apply := i.confirmClaim(ctx, req, entry, c.StatusReport)
-	contradictions := 0
+	apply := h.confirmClaim(ctx, req, entry, c.StatusReport)
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
-		return i.Book.ApplyChange(ctx, entry, change)
+		return h.Book.ApplyChange(ctx, entry, change)
 	}
-	updated, refundErr, err := i.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
-		before := *e
-		effect := apply(e)
-		contradictions = e.ContradictionsSince(before)
-		if effect != ledger.Unchanged && e.NotifToken == "" {
+	updated, err := h.Confirmer.Store(ctx, req.LogLine, store, func(e *ledger.Entry) bool {
+		changed := apply(e) != ledger.Unchanged
+		if changed && e.NotifToken == "" {
 			e.NotifToken = c.NotifToken
 		}
-		return effect != ledger.Unchanged
+		return changed
 	})
 	if errors.Is(err, dailyamount.ErrNotReserved) {
 		// The response 503 makes the operator send the callback again. If it does not, the sweep looks up the claim.
 		// That lookup is due now, so that the repeat is not taken for one that needs none.
-		now := ledger.Timestamp(i.Now())
-		claim := i.pendingClaim(c.StatusReport, now)
-		claim.CheckAt = now
+		now := ledger.Timestamp(h.Now())
+		claim := newClaim(c.StatusReport, now)
 		_, storeErr := store(func(e *ledger.Entry) bool { return e.AddClaim(claim, now) != ledger.Unchanged })
 		return errors.Join(err, storeErr)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		req.LogLine.SetOutcome(string(updated.Status))
 	}
-	if refundErr != nil {
-		req.LogLine.Increment(telemetry.LimitStoreFailures)
-		req.LogLine.SetCause(refundErr)
-	}
-	req.LogLine.SetOutcome(string(updated.Status))
-	req.LogLine.Add(telemetry.StatusConflicts, contradictions)
-	return nil
+	return err
 }
 
 // isScheduledClaim reports whether a report repeats the stored claim of an entry, whose next lookup is due later. The
 // sweep makes that lookup, so that the repeats of one signed callback cost the operator nothing.
-func (i *CallbackHandler) isScheduledClaim(entry *ledger.Entry, r operator.StatusReport) bool {
+func (h *CallbackHandler) isScheduledClaim(entry *ledger.Entry, r operator.StatusReport) bool {
 	claim := entry.Claim
-	return !entry.StatusFinal() && claim.CheckAt.After(i.Now()) && claim.Status == r.Status &&
+	return !entry.StatusFinal() && claim.CheckAt.After(h.Now()) && claim.Status == r.Status &&
 		claim.OperatorReference == r.OperatorReference && claim.MSISDN == r.MSISDN &&
-		!i.Confirmer.NewStatusReport(entry, r, confirm.SourceCallback).Contradicts(entry)
+		!h.Confirmer.NewStatusReport(entry, r, confirm.SourceCallback).Contradicts(entry)
 }
 
 // confirmClaim calls getStatus, unless the payment is final already or the claim contradicts the entry, and returns the
 // change of the entry. Without a lookup the claim waits for a person. If the lookup returns another final status,
 // that one becomes final and the claim is recorded as a conflict. Otherwise the claim waits for the sweep.
-func (i *CallbackHandler) confirmClaim(
+func (h *CallbackHandler) confirmClaim(
 	ctx context.Context, req *apigw.Request, entry *ledger.Entry, report operator.StatusReport,
 ) func(*ledger.Entry) ledger.Effect {
-	now := ledger.Timestamp(i.Now())
-	claimReport := i.Confirmer.NewStatusReport(entry, report, confirm.SourceCallback)
+	now := ledger.Timestamp(h.Now())
+	claimReport := h.Confirmer.NewStatusReport(entry, report, confirm.SourceCallback)
 	if entry.StatusFinal() || claimReport.Contradicts(entry) {
 		return func(e *ledger.Entry) ledger.Effect { return e.ApplyFinalStatus(claimReport, now) }
 	}
-	start := i.Now()
-	lookup := i.Confirmer.LookUp(ctx, entry)
-	req.LogLine.AddOperatorTime(i.Now().Sub(start))
-	switch {
-	case lookup.StatusFinal:
-		lookupReport := i.Confirmer.NewStatusReport(entry, lookup.Report, confirm.SourceStatus)
-		return func(e *ledger.Entry) ledger.Effect {
-			effect := e.ApplyFinalStatus(lookupReport, now)
-			if lookupReport.Status == claimReport.Status {
-				return effect
-			}
-			return max(effect, e.AddClaim(i.pendingClaim(report, now), now))
+	start := h.Now()
+	lookup := h.Confirmer.LookUp(ctx, entry)
+	req.LogLine.AddOperatorTime(h.Now().Sub(start))
+	claim := newClaim(report, now.Add(h.ClaimRecheckInterval))
+	addClaim := func(e *ledger.Entry) ledger.Effect { return e.AddClaim(claim, now) }
+	if !lookup.StatusFinal {
+		return addClaim
+	}
+	lookupReport := h.Confirmer.NewStatusReport(entry, lookup.Report, confirm.SourceStatus)
+	return func(e *ledger.Entry) ledger.Effect {
+		effect := e.ApplyFinalStatus(lookupReport, now)
+		if lookupReport.Status != claimReport.Status {
+			effect = max(effect, addClaim(e))
 		}
-	default:
-		return func(e *ledger.Entry) ledger.Effect { return e.AddClaim(i.pendingClaim(report, now), now) }
+		return effect
 	}
 }
 
-// pendingClaim returns the claim of a report, which the sweep looks up.
-func (i *CallbackHandler) pendingClaim(r operator.StatusReport, now time.Time) ledger.Claim {
-	return ledger.Claim{
-		Status: r.Status, OperatorReference: r.OperatorReference, MSISDN: r.MSISDN,
-		CheckAt: now.Add(i.ClaimRecheckInterval),
-	}
+// newClaim returns the claim of a report, which the sweep looks up at checkAt.
+func newClaim(r operator.StatusReport, checkAt time.Time) ledger.Claim {
+	return ledger.Claim{Status: r.Status, OperatorReference: r.OperatorReference, MSISDN: r.MSISDN, CheckAt: checkAt}
 }

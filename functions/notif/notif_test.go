@@ -29,7 +29,7 @@ var successful = summary{
 // serveCallbacks puts the function behind a gateway.
 func serveCallbacks(k *deliverytest.DeliveryFixture) *deliverytest.DeliveryFixture {
 	handler := &notif.CallbackHandler{
-		Verifier: k.CallbackKeys, Book: k.Book, Confirmer: k.Confirmer, DailyAmounts: k.Pipeline.DailyAmounts,
+		Verifier: k.CallbackKeys, Book: k.Book, Confirmer: k.Confirmer,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
 	}
 	k.Serve("notif", handler.Routes()...)

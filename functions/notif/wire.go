@@ -11,7 +11,6 @@ func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 		Verifier:             parts.CallbackKeys(),
 		Book:                 parts.Book(parts.LedgerStore()),
 		Confirmer:            parts.Confirmer(),
-		DailyAmounts:         parts.DailyAmounts(),
 		ClaimRecheckInterval: parts.Env.Duration(settings.ClaimRecheckInterval),
 		Now:                  parts.Now,
 	}

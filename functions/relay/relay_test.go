@@ -115,7 +115,7 @@ func TestNotificationDelivered(t *testing.T) {
 func TestWriteCount(t *testing.T) {
 	s := newFixture(t)
 	handler := &notif.CallbackHandler{
-		Verifier: s.CallbackKeys, Book: s.Book, Confirmer: s.Confirmer, DailyAmounts: s.Pipeline.DailyAmounts,
+		Verifier: s.CallbackKeys, Book: s.Book, Confirmer: s.Confirmer,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: s.Clock.Now,
 	}
 	s.Serve("notif", handler.Routes()...)

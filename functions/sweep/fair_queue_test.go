@@ -95,10 +95,12 @@ func newCrowd() *crowd {
 	store := slowStore{c.ledger}
 	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": hangingOperator{}}, nil)
 	c.sweep = &sweep.Sweep{
-		Queue:        store,
-		Book:         &ledger.Book{Store: store, Reader: store, Now: time.Now, Rand: &operationtest.UniqueReader{}},
-		Confirmer:    &confirm.Confirmer{Operators: directory, LookupTimeout: 5 * time.Second},
-		DailyAmounts: &dailyamount.Counter{Store: storetest.NewLimits(), Now: time.Now, Sleep: pause.For},
+		Queue: store,
+		Book:  &ledger.Book{Store: store, Reader: store, Now: time.Now, Rand: &operationtest.UniqueReader{}},
+		Confirmer: &confirm.Confirmer{
+			Operators: directory, LookupTimeout: 5 * time.Second,
+			DailyAmounts: &dailyamount.Counter{Store: storetest.NewLimits(), Now: time.Now, Sleep: pause.For},
+		},
 		Courier: &delivery.Courier{
 			Profiles: &profiles{}, Keys: deliverytest.WebhookKeys(time.Now), SMSTimeout: 12 * time.Second,
 			Health: storetest.NewEndpointHealth(time.Now), Schedule: webhook.DefaultSchedule(), Operators: directory,

@@ -30,7 +30,7 @@ type sweepFixture struct {
 func serveSweep(k *deliverytest.DeliveryFixture) *sweepFixture {
 	return &sweepFixture{k, &sweep.Sweep{
 		Queue: k.Ledger, Book: k.Book, Messages: k.Ledger, Confirmer: k.Confirmer,
-		DailyAmounts: k.Pipeline.DailyAmounts, Courier: k.Courier, PollSchedule: deliverytest.PollSchedule(),
+		Courier: k.Courier, PollSchedule: deliverytest.PollSchedule(),
 		PaymentLifetime: deliverytest.PaymentLifetime, UnresponsiveRetry: deliverytest.UnresponsiveRetry,
 		SweepInterval: deliverytest.SweepInterval, Now: k.Clock.Now, Log: k.LogLines, StackName: stack,
 	}}

@@ -95,7 +95,10 @@ func (a lookupAct) lookUp(ctx context.Context, entry *ledger.Entry, line *teleme
 		line.Increment(telemetry.LookupFailures)
 		line.SetCause(lookup.Cause)
 	} else {
-		entry, err = a.applyLookup(ctx, entry, lookup, line)
+		store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return a.applyChange(ctx, entry, change) }
+		entry, err = a.Confirmer.Store(ctx, line, store, func(e *ledger.Entry) bool {
+			return a.Confirmer.ApplyLookup(e, lookup, a.PaymentLifetime, ledger.Timestamp(a.Now()))
+		})
 	}
 	if err == nil && a.needsManualResolution(entry, lookup, now) {
 		line.Increment(telemetry.StaleUnknownOutcomes)
@@ -114,28 +117,6 @@ func (p *pass) claimLookup(ctx context.Context, entry *ledger.Entry) (stored *le
 		return claimed
 	})
 	return stored, claimed, err
-}
-
-// applyLookup applies the response to a lookup and stores the result.
-func (p *pass) applyLookup(
-	ctx context.Context, entry *ledger.Entry, lookup confirm.LookupResult, line *telemetry.LogLine,
-) (*ledger.Entry, error) {
-	contradictions := 0
-	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) { return p.applyChange(ctx, entry, change) }
-	updated, refundErr, err := p.DailyAmounts.StoreChange(ctx, store, func(e *ledger.Entry) bool {
-		before := *e
-		changed := p.Confirmer.ApplyLookup(e, lookup, p.PaymentLifetime, ledger.Timestamp(p.Now()))
-		contradictions = e.ContradictionsSince(before)
-		return changed
-	})
-	if err == nil {
-		line.Add(telemetry.StatusConflicts, contradictions)
-	}
-	if refundErr != nil {
-		line.Increment(telemetry.LimitStoreFailures)
-		line.SetCause(refundErr)
-	}
-	return updated, err
 }
 
 // needsManualResolution reports whether a payment that is still not final needs a person. One case is a claim of

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"mobilegateway/shared/confirm"
-	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/task"
@@ -38,10 +37,9 @@ type Sweep struct {
 	Queue ledger.DueQueue
 	Book  *ledger.Book
 	// Messages finds messages by the ids of platforms that send all receipts to one address.
-	Messages     ledger.MessageIndex
-	Confirmer    *confirm.Confirmer
-	DailyAmounts *dailyamount.Counter
-	Courier      *delivery.Courier
+	Messages  ledger.MessageIndex
+	Confirmer *confirm.Confirmer
+	Courier   *delivery.Courier
 	// StackName is the name of the deployed stack, a dimension of the metrics.
 	StackName string
 	// PollSchedule has the wait before each lookup of a pending payment; the last wait repeats.

@@ -13,7 +13,6 @@ func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 		Book:              parts.Book(store),
 		Messages:          store,
 		Confirmer:         parts.Confirmer(),
-		DailyAmounts:      parts.DailyAmounts(),
 		Courier:           parts.Courier(),
 		StackName:         parts.StackName(),
 		PollSchedule:      parts.Env.Durations(settings.PollSchedule),

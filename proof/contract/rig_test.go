@@ -80,7 +80,7 @@ func newGateway(t testing.TB) *gateway {
 		Merchants: k.Merchants, Reader: k.Ledger, References: k.Ledger, Now: k.Clock.Now,
 	}
 	payments := &notif.CallbackHandler{
-		Verifier: k.CallbackKeys, Book: k.Book, Confirmer: k.Confirmer, DailyAmounts: k.Pipeline.DailyAmounts,
+		Verifier: k.CallbackKeys, Book: k.Book, Confirmer: k.Confirmer,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
 	}
 	receipts := &receipt.ReceiptHandler{

@@ -1,11 +1,32 @@
 package confirm
 
 import (
+	"context"
 	"time"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/telemetry"
 )
+
+// Store stores what a report changes about a payment, and keeps the merchant's daily amount in step. It counts on line
+// what contradicts the payment, and an amount that could not be refunded. dailyamount.ErrNotReserved: a success was not
+// stored, because its amount could not be counted first.
+func (c *Confirmer) Store(
+	ctx context.Context, line *telemetry.LogLine, store dailyamount.StoreFunc, change func(*ledger.Entry) bool,
+) (*ledger.Entry, error) {
+	stored, err := c.DailyAmounts.StoreChange(ctx, store, change)
+	if err != nil {
+		return nil, err
+	}
+	line.Add(telemetry.StatusConflicts, stored.Entry.ContradictionsSince(*stored.Before))
+	if stored.RefundErr != nil {
+		line.Increment(telemetry.LimitStoreFailures)
+		line.SetCause(stored.RefundErr)
+	}
+	return stored.Entry, nil
+}
 
 // ApplyLookup applies the result of a lookup to a payment by the rules of its platform's row (decisions "never-sent",
 // "inert-payments", "prepare" and "pay-poll"). It returns whether the payment changed. A lookup that failed changes

@@ -1,7 +1,7 @@
 // Package confirm finds out the status of a payment: it reads what an operator reports, looks the payment up,
 // and translates both into a report for the ledger. The callback function, the sweep and gatewayctl all use it.
 //
-// It stores nothing. Its invariant: a lookup never reports a final status that the operator's own getStatus has not
+// Its invariant: a lookup never reports a final status that the operator's own getStatus has not
 // returned (decision "pay-claims").
 package confirm
 
@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
@@ -20,11 +21,13 @@ const (
 	SourceStatus   = "getStatus"
 )
 
-// Confirmer looks payments up at their operators, and translates what operators report.
+// Confirmer looks payments up at their operators, and applies what operators report.
 type Confirmer struct {
 	Operators *operator.DriverDirectory
 	// LookupTimeout bounds one lookup.
 	LookupTimeout time.Duration
+	// DailyAmounts follow the changes that Store stores.
+	DailyAmounts *dailyamount.Counter
 }
 
 // LookupResult is the result of a lookup. Responded is false if the operator has no lookup, did not respond, or sent an

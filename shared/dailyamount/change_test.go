@@ -65,9 +65,9 @@ func TestStoreChange(t *testing.T) {
 				}
 				return stored, c.ledger
 			}
-			_, refundErr, err := f.StoreChange(context.Background(), store, setState(c.after))
-			if !errors.Is(err, c.wantErr) || !errors.Is(refundErr, c.wantRefundErr) {
-				t.Errorf("error %v, error of the refund %v; want %v, %v", err, refundErr, c.wantErr, c.wantRefundErr)
+			change, err := f.StoreChange(context.Background(), store, setState(c.after))
+			if !errors.Is(err, c.wantErr) || !errors.Is(change.RefundErr, c.wantRefundErr) {
+				t.Errorf("error %v, of the refund %v; want %v, %v", err, change.RefundErr, c.wantErr, c.wantRefundErr)
 			}
 			f.assertSum(t, c.want)
 			if err == nil && c.after == ledger.Done && c.before == ledger.Released && c.winner == "" {
@@ -98,8 +98,8 @@ func TestStoreChangeAfterALostResponse(t *testing.T) {
 		}
 		return stored, nil
 	}
-	if _, refundErr, err := f.StoreChange(context.Background(), store, refuse); err != nil || refundErr != nil {
-		t.Fatal(err, refundErr)
+	if change, err := f.StoreChange(context.Background(), store, refuse); err != nil || change.RefundErr != nil {
+		t.Fatal(err, change.RefundErr)
 	}
 	f.assertSum(t, 0)
 }
@@ -125,9 +125,9 @@ func TestLateSuccessAfterAnotherRelease(t *testing.T) {
 		}
 		return stored, nil
 	}
-	updated, refundErr, err := f.StoreChange(context.Background(), store, setState(ledger.Done))
-	if err != nil || refundErr != nil || updated.State != ledger.Done || writes != 3 {
-		t.Fatalf("%v, %v after %d writes: %s", err, refundErr, writes, updated.State)
+	change, err := f.StoreChange(context.Background(), store, setState(ledger.Done))
+	if err != nil || change.RefundErr != nil || change.Entry.State != ledger.Done || writes != 3 {
+		t.Fatalf("%v after %d writes: %+v", err, writes, change)
 	}
 	f.assertSum(t, 600)
 }
@@ -144,7 +144,7 @@ func TestLateSuccessAmongReleases(t *testing.T) {
 		}
 		return stored, nil
 	}
-	_, _, err := f.StoreChange(context.Background(), store, setState(ledger.Done))
+	_, err := f.StoreChange(context.Background(), store, setState(ledger.Done))
 	if !errors.Is(err, dailyamount.ErrNotReserved) {
 		t.Errorf("error %v, want %v", err, dailyamount.ErrNotReserved)
 	}

@@ -236,12 +236,12 @@ func TestLateSuccessAfterRelease(t *testing.T) {
 					}
 					return e, nil
 				}
-				_, refundErr, err := c.StoreChange(context.Background(), store, func(e *ledger.Entry) bool {
+				change, err := c.StoreChange(context.Background(), store, func(e *ledger.Entry) bool {
 					report := ledger.StatusReport{Status: ledger.Successful, Source: "callback"}
 					return e.ApplyFinalStatus(report, c.now) == ledger.Applied
 				})
-				if err != nil || refundErr != nil || e.Status != ledger.Successful {
-					t.Fatalf("status %s, %v, %v", e.Status, refundErr, err)
+				if err != nil || change.RefundErr != nil || e.Status != ledger.Successful {
+					t.Fatalf("status %s, %v, %v", e.Status, change.RefundErr, err)
 				}
 				c.assertSum(t, 600)
 				delayed := released(e) // the refund of the release, which comes only now

@@ -173,7 +173,7 @@ func (d *dayModel) reportFinalStatus(t *rapid.T) {
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return book.ApplyChange(context.Background(), existing, change)
 	}
-	_, _, _ = d.Pipeline.DailyAmounts.StoreChange(context.Background(), store, func(e *ledger.Entry) bool {
+	_, _ = d.Pipeline.DailyAmounts.StoreChange(context.Background(), store, func(e *ledger.Entry) bool {
 		return e.ApplyFinalStatus(report, ledger.Timestamp(d.Clock.Now())) != ledger.Unchanged
 	})
 }

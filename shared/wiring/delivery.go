@@ -17,10 +17,11 @@ func (d *Dependencies) Book(s *dynamo.Store) *ledger.Book {
 	return &ledger.Book{Store: s, Reader: s, Now: d.Now, Rand: d.Rand}
 }
 
-// Confirmer returns the part that looks up payments at operators.
+// Confirmer returns the part that confirms the status of payments.
 func (d *Dependencies) Confirmer() *confirm.Confirmer {
 	return &confirm.Confirmer{
 		Operators: d.OperatorDirectory(), LookupTimeout: d.Env.Duration(settings.LookupTimeout),
+		DailyAmounts: d.DailyAmounts(),
 	}
 }
 

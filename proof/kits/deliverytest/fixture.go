@@ -72,7 +72,9 @@ func NewWithDriver(t testing.TB, o *Operator, driver operator.Driver) *DeliveryF
 	client := outgoing.NewClient(outgoing.Policy{AllowLoopback: true}, nil)
 	directory := operationtest.SingleDriverDirectory(driver)
 	k.Book = &ledger.Book{Store: k.Ledger, Reader: k.Ledger, Now: k.Clock.Now, Rand: &operationtest.UniqueReader{}}
-	k.Confirmer = &confirm.Confirmer{Operators: directory, LookupTimeout: 5 * time.Second}
+	k.Confirmer = &confirm.Confirmer{
+		Operators: directory, LookupTimeout: 5 * time.Second, DailyAmounts: k.Pipeline.DailyAmounts,
+	}
 	k.Courier = &delivery.Courier{
 		Profiles:       k.ProfileStore,
 		Keys:           WebhookKeys(k.Clock.Now),
