@@ -61,8 +61,8 @@ var callVariants = []variant{
 		world: calls(1, outside.LieUnavailable).with(choices{"the operator lies": last, "shop": 1,
 			"wait before the retry": last}),
 		edits: []edit{{
-			"shared/dailyamount/change.go", "isLateSuccess := changed && e.CountsDailyAmount && mayBeUncounted(before)",
-			"isLateSuccess := changed && e.Version < 0 && mayBeUncounted(before)",
+			"shared/dailyamount/change.go", "changed && e.CountsDailyAmount && mayBeUncounted(g.before)",
+			"changed && e.Version < 0 && mayBeUncounted(g.before)",
 		}},
 	},
 	{
@@ -71,8 +71,8 @@ var callVariants = []variant{
 		world: calls(1, outside.LieUnavailable).with(choices{"the operator lies": last, "shop": 1, "duplicates": last,
 			"another body": 0}),
 		edits: []edit{{
-			"shared/dailyamount/change.go", "isLateSuccess && before.Version != counted {",
-			"isLateSuccess && counted < 0 {",
+			"shared/dailyamount/change.go", "isLateSuccess && g.before.Version != g.counted",
+			"isLateSuccess && g.counted < 0",
 		}},
 	},
 	{
@@ -127,8 +127,8 @@ var callVariants = []variant{
 			"length of the faults": 0, "operator: delay of the callback": 0, "start": 0, "orders": last,
 		}),
 		edits: []edit{{
-			notifFile, "RouteNotFound)\n\t}\n\treturn callback.Response(i.storeReport(ctx, req, entry, report))",
-			"RouteNotFound)\n\t}\n\t_ = i.storeReport(ctx, req, entry, report)\n\treturn callback.Response(nil)",
+			notifFile, "RouteNotFound)\n\t}\n\treturn callback.Response(h.storeReport(ctx, req, entry, report))",
+			"RouteNotFound)\n\t}\n\t_ = h.storeReport(ctx, req, entry, report)\n\treturn callback.Response(nil)",
 		}},
 	},
 	{

@@ -118,9 +118,9 @@ var ledgerVariants = []variant{
 		name: "callback-is-final", breaks: "a callback's claim becomes final without a lookup", invariants: []int{1, 2},
 		world: kindOfOrder(1).with(faultsOf(outside.CallbackContents, outside.CallbackContradicting)),
 		edits: []edit{{
-			notifFile, "case lookup.StatusFinal:\n\t\tlookupReport",
-			"case report.Status.Final():\n\t\treturn func(e *ledger.Entry) ledger.Effect { " +
-				"return e.ApplyFinalStatus(claimReport, now) }\n\tcase lookup.StatusFinal:\n\t\tlookupReport",
+			notifFile, "if !lookup.StatusFinal {",
+			"if report.Status.Final() {\n\t\treturn func(e *ledger.Entry) ledger.Effect { " +
+				"return e.ApplyFinalStatus(claimReport, now) }\n\t}\n\tif !lookup.StatusFinal {",
 		}},
 	},
 	{

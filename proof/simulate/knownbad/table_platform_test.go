@@ -41,8 +41,8 @@ var platformVariants = []variant{
 			"copies of the callback": 1, "clock skew": 0, "rate of freezes": 0, "rate of table faults": 0,
 			"platform": 0}),
 		edits: []edit{{
-			notifFile, "return e.RequestLookup(ledger.Timestamp(i.Now()))",
-			"return e.PollAt.IsZero() && e.RequestLookup(ledger.Timestamp(i.Now()))",
+			notifFile, "return e.RequestLookup(ledger.Timestamp(h.Now()))",
+			"return e.PollAt.IsZero() && e.RequestLookup(ledger.Timestamp(h.Now()))",
 		}},
 	},
 	{
