@@ -2,9 +2,10 @@
 // outbox has had no attempt yet. That can be a final payment status, or any SMS delivery receipt, also an intermediate
 // one. The relay notifies the merchant, and the payer of a payment by SMS.
 //
-// It posts a final status without a claim: for a short time after the write, a new notification belongs to the relay.
-// It does not retry: the sweep delivers what the relay did not. Its invariants: it leaves an old stream image to the
-// sweep; it claims the post of a status that another one may follow; a failed delivery never fails the batch.
+// It posts a final status without a lease of its own: for a short time after the write, a new notification belongs to
+// the relay. It does not retry: the sweep delivers what the relay did not. Its invariants: it leaves an old stream
+// image to the sweep; it leases the post of a status that another one may follow; a failed delivery never fails the
+// batch.
 package relay
 
 import (
@@ -27,15 +28,13 @@ const (
 	// storeMargin is the part of the invocation's time that no delivery uses. It leaves time to store the endpoint's
 	// health and the result.
 	storeMargin = 4 * time.Second
-	// storeTimeout bounds the write of the results.
-	storeTimeout = 2 * time.Second
 	// maxInFlight bounds the records of earlier batches that one process still delivers. Further batches are left to
 	// the sweep.
 	maxInFlight = 200
 	// maxInFlightPerMerchant bounds the records of one merchant: four batches. A merchant can use a new server, without
 	// known health, for each order. The bound leaves room for other merchants if all of them hang.
 	maxInFlightPerMerchant = 100
-	// clockMargin is how long before the end of its fast lease a post must be written. The sweep claims after the
+	// clockMargin is how long before the end of its fast lease a post must be written. The sweep leases after the
 	// lease, by a clock that may be ahead.
 	clockMargin = 5 * time.Second
 	// leftToSweep is the outcome of a record whose entry stays due for the sweep.
@@ -205,11 +204,12 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 	if targetErr == nil && target.AllowsFastPath() {
 		claim := entry.HeadClaim()
 		if !notification.Status.Final() {
-			entry, claim, err = r.claimIntermediate(ctx, entry)
+			entry, claim, err = r.leaseIntermediate(ctx, entry)
 		}
 		if claim != nil {
 			notAfter := notification.NextAttemptAt.Add(-clockMargin)
-			postChange = r.Courier.PostNotification(ctx, entry, *claim, target, notAfter, line)
+			attempt := delivery.Attempt{DeliveryClaim: *claim, Target: target, NotAfter: notAfter}
+			postChange = r.Courier.PostNotification(ctx, entry, attempt, line)
 		}
 	}
 	line.SetOutcome("posted")
@@ -220,21 +220,18 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 	return cmp.Or(err, r.storeResults(ctx, entry, line, postChange, smsChange), targetErr)
 }
 
-// claimIntermediate claims the post of a status that another one may follow. Without it, a repeated record of the
+// leaseIntermediate leases the post of a status that another one may follow. Without it, a repeated record of the
 // stream could post the earlier status after the later one (decision "notification-order"). claim is nil if the post
-// was claimed or made before.
-func (r *Relay) claimIntermediate(
+// was leased or made before.
+func (r *Relay) leaseIntermediate(
 	ctx context.Context, image *ledger.Entry,
 ) (entry *ledger.Entry, claim *ledger.DeliveryClaim, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
 	id, now := image.OutboxHead().ID, ledger.Timestamp(r.Now())
-	entry, err = r.Book.ApplyChange(ctx, image, func(e *ledger.Entry) bool {
-		claim = nil
-		if head := e.OutboxHead(); head != nil && head.ID == id {
-			claim = e.ClaimFastDelivery(now)
+	entry, claim, err = delivery.Store(ctx, r.Book, image, func(e *ledger.Entry) *ledger.DeliveryClaim {
+		if head := e.OutboxHead(); head == nil || head.ID != id {
+			return nil
 		}
-		return claim != nil
+		return e.ClaimFastDelivery(now)
 	})
 	if err != nil {
 		return image, nil, err
@@ -284,22 +281,20 @@ func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry) (change de
 }
 
 // storeResults stores the changes of the attempts in one write. It writes nothing if they change nothing, as after a
-// repeated record. It has its own time limit, since the attempts may have used up theirs.
+// repeated record.
 func (r *Relay) storeResults(
 	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine, attempts ...delivery.EntryChange,
 ) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	smsChanged := false
-	stored, err := r.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
-		changed, before := false, e.UserSMS
+	type effect struct{ changed, userSMSChanged bool }
+	stored, result, err := delivery.Store(ctx, r.Book, entry, func(e *ledger.Entry) (result effect) {
+		before := e.UserSMS
 		for _, change := range attempts {
-			changed = change != nil && change(e) || changed
+			result.changed = change != nil && change(e) || result.changed
 		}
-		smsChanged = e.UserSMS != before
-		return changed
+		result.userSMSChanged = e.UserSMS != before
+		return result
 	})
-	if err == nil && smsChanged && stored.UserSMS != ledger.UserSMSSent {
+	if err == nil && result.userSMSChanged && stored.UserSMS != ledger.UserSMSSent {
 		line.Increment(telemetry.UserSMSFailures)
 	}
 	return err

@@ -331,7 +331,7 @@ func (u undecodable) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, er
 	return u.Reader.Get(ctx, key)
 }
 
-// decision "notifications": ten claims whose outcome was lost cost no attempt. Then a failure is the first attempt.
+// decision "notifications": ten leases whose outcome was lost cost no attempt. Then a failure is the first attempt.
 func TestLostOutcomesCostNoAttempt(t *testing.T) {
 	s := newFixture(t)
 	s.MerchantServer.RespondWith("/demo", 500)
@@ -351,11 +351,11 @@ func TestLostOutcomesCostNoAttempt(t *testing.T) {
 	}
 	s.Ledger.InjectFaults(nil)
 	if after := s.MustGet(t, e); after.OutboxHead().Attempts != 0 || after.OpenClaims != 10 {
-		t.Fatalf("%d attempts and %d open claims, want 0 and 10", after.OutboxHead().Attempts, after.OpenClaims)
+		t.Fatalf("%d attempts and %d unrecorded ones, want 0 and 10", after.OutboxHead().Attempts, after.OpenClaims)
 	}
 	s.advanceUntilDue(t, e)
 	if after := s.MustGet(t, e); after.OutboxHead().Attempts != 1 || after.OpenClaims != 0 {
-		t.Errorf("%d attempts and %d open claims, want 1 and 0", after.OutboxHead().Attempts, after.OpenClaims)
+		t.Errorf("%d attempts and %d unrecorded ones, want 1 and 0", after.OutboxHead().Attempts, after.OpenClaims)
 	}
 	wait := s.nextAttempt(t, e)
 	if wait < 4*time.Second || wait > 6*time.Second {

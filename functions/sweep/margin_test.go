@@ -37,7 +37,7 @@ func TestStoreMargin(t *testing.T) {
 	})
 }
 
-// An entry whose due time is older than its timers gets the right one, without an act. If the write fails, the log line
+// An entry whose due time is older than its timers gets the right one, without a job. If the write fails, the log line
 // has its cause.
 func TestOldDueTime(t *testing.T) {
 	for name, fails := range map[string]bool{"stored": false, "the write fails": true} {
@@ -64,7 +64,7 @@ func TestOldDueTime(t *testing.T) {
 	}
 }
 
-// A postponed act costs one write, and the next act begins with the entry that it stored.
+// A postponed job costs one write, and the next job begins with the entry that it stored.
 func TestWritesAfterPostponement(t *testing.T) {
 	s := newFixture(t)
 	s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
@@ -91,7 +91,7 @@ func TestOnlyNewConflictsAreCounted(t *testing.T) {
 	}
 }
 
-// decision "notifications": a dead letter whose claims have no outcome counts for the alarm.
+// decision "notifications": a dead letter whose attempts are unrecorded counts for the alarm.
 func TestDeadLetterWithoutOutcome(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreDueNotification("DemoShop_1")

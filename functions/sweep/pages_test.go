@@ -54,7 +54,7 @@ func TestStartPoints(t *testing.T) {
 	}
 }
 
-// An act starts while the longest delivery and its write still fit into the invocation.
+// A job starts while the longest delivery and its write still fit into the invocation.
 func TestOutOfTime(t *testing.T) {
 	deadline := time.Now().Add(time.Hour)
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)

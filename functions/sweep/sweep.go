@@ -2,10 +2,10 @@
 // expires payments, delivers notifications and sends the payer's SMS. It is the fallback of all other functions.
 //
 // It is a fair queue (decision "fair-queue"). Its cost is proportional to the number of due entries. Its invariants: it
-// reads an entry before it acts on it, because the index lags. A write claims each lookup, post and SMS before it is
+// reads an entry before it acts on it, because the index lags. A write leases each lookup, post and SMS before it is
 // made, so that concurrent sweeps make it once. Each entry that it looked at moves on, also if nothing could be done.
-// Workers only use the stores; each call of another system takes one of that system's bounded places. An entry without
-// a place waits in line while that system is well, and is postponed otherwise.
+// Workers only use the stores; each call of another system takes one of that system's bounded slots. An entry without
+// a slot waits in line while that system is well, and is postponed otherwise.
 package sweep
 
 import (
@@ -23,11 +23,10 @@ import (
 const (
 	// workers is the number of entries that are read and changed concurrently. Workers make no outside calls.
 	workers = 32
-	// startMargin is the remaining invocation time below which no act starts: the longest delivery and its write.
+	// startMargin is the remaining invocation time below which no job starts: the longest delivery and its write.
 	startMargin = 20 * time.Second
-	// storeMargin is the part of the invocation's time that is left for the write; storeTimeout bounds the write.
-	storeMargin  = 3 * time.Second
-	storeTimeout = 2 * time.Second
+	// storeMargin is the part of the invocation's time that is left for the write.
+	storeMargin = 3 * time.Second
 	// undecodableWait is how long an item that cannot be processed leaves the queue.
 	undecodableWait = time.Hour
 )
@@ -60,7 +59,8 @@ type Sweep struct {
 type pass struct {
 	*Sweep
 	startedAt time.Time
-	capacity  placeTable
+	jobs      []job
+	slots     slotTable
 	calls     sync.WaitGroup // the goroutines with outside calls
 
 	mutex    sync.Mutex
@@ -77,6 +77,7 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 		defer cancel()
 	}
 	p := &pass{Sweep: s, startedAt: s.Now()}
+	p.jobs = p.newJobs()
 	readers := newShardReaders(p.startedAt)
 	for more := true; more && !p.outOfTime(ctx); {
 		var keys []ledger.Key
@@ -141,18 +142,16 @@ func (p *pass) takeReturned() []ledger.Key {
 	return keys
 }
 
-// outOfTime reports whether too little of the invocation's time is left to start another act.
+// outOfTime reports whether too little of the invocation's time is left to start another job.
 func (p *pass) outOfTime(ctx context.Context) bool {
 	deadline, hasDeadline := ctx.Deadline()
 	return hasDeadline && deadline.Sub(p.Now()) < startMargin-storeMargin
 }
 
-// applyChange applies a pure change to an entry and stores it, if change reports that it changed the entry. The write
-// has its own time limit, since the step before it may have used up the invocation's.
+// applyChange is delivery.Store for a change whose result nothing needs.
 func (p *pass) applyChange(
 	ctx context.Context, entry *ledger.Entry, change func(*ledger.Entry) bool,
 ) (*ledger.Entry, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	return p.Book.ApplyChange(ctx, entry, change)
+	stored, _, err := delivery.Store(ctx, p.Book, entry, change)
+	return stored, err
 }

@@ -1,8 +1,9 @@
 // Package delivery makes delivery attempts for the relay and the sweep: it posts an entry's notification to the
 // merchant, and sends the payer's SMS through the operator.
 //
-// It neither claims nor writes an entry: an attempt returns the change to apply. Its invariant: each attempt is signed,
-// goes to the URL that the request named or to the profile's present one, and carries the notification's own id.
+// An attempt neither leases nor writes an entry: it returns the change, which Store stores. Its invariant: each attempt
+// is signed, goes to the URL that the request named or to the profile's present one, and carries the notification's own
+// id.
 package delivery
 
 import (
@@ -66,7 +67,7 @@ var (
 	errHealthContended  = errors.New("delivery: save the endpoint's health: too many concurrent writes")
 )
 
-// FindTarget reads everything that an attempt at the entry's notifications needs, so that the caller claims only
+// FindTarget reads everything that an attempt at the entry's notifications needs, so that the caller leases only
 // attempts that can be made. After an error nothing may be sent.
 func (c *Courier) FindTarget(ctx context.Context, e *ledger.Entry) (Target, error) {
 	health, err := c.readHealth(ctx, e)
@@ -83,16 +84,25 @@ func (c *Courier) EndpointEnabled(ctx context.Context, e *ledger.Entry) (bool, e
 	return err == nil && health.Enabled(), err
 }
 
-// PostNotification makes one delivery attempt under a claim and returns the change of its entry. Without an attempt,
-// because notAfter has passed, the change is nil; a zero notAfter is none. A 410 whose endpoint could not be stored as
-// disabled counts as any other failure: the endpoint is still enabled.
+// Attempt is one delivery attempt: the notification that its caller leased, and where it is posted. It is not posted
+// after NotAfter, unless that is zero.
+type Attempt struct {
+	ledger.DeliveryClaim
+	Target
+	NotAfter time.Time
+}
+
+// PostNotification makes one delivery attempt and returns the change of its entry. Without an attempt, because NotAfter
+// has passed, the change is nil. A 410 whose endpoint could not be stored as disabled counts as any other failure: the
+// endpoint is still enabled.
 func (c *Courier) PostNotification(
-	ctx context.Context, e *ledger.Entry, claim ledger.DeliveryClaim, target Target, notAfter time.Time,
-	line *telemetry.LogLine,
+	ctx context.Context, e *ledger.Entry, attempt Attempt, line *telemetry.LogLine,
 ) EntryChange {
+	claim, target := attempt.DeliveryClaim, attempt.Target
 	n := claim.Notification
 	result := c.Sender.Deliver(ctx, webhook.Request{
-		URL: target.URL, ID: n.ID, Body: NotificationBody(e, n, c.BaseURL), Secrets: target.secrets, NotAfter: notAfter,
+		URL: target.URL, ID: n.ID, Body: NotificationBody(e, n, c.BaseURL), Secrets: target.secrets,
+		NotAfter: attempt.NotAfter,
 	})
 	line.AddOperatorTime(result.Duration)
 	if result.Outcome == webhook.NotSent {

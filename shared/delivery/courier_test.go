@@ -41,7 +41,8 @@ func post(
 	claim := *e.HeadClaim()
 	claim.Attempts = number - 1
 	changed.OutboxHead().Attempts = claim.Attempts
-	k.Courier.PostNotification(context.Background(), e, claim, to, time.Time{}, line)(changed)
+	attempt := delivery.Attempt{DeliveryClaim: claim, Target: to}
+	k.Courier.PostNotification(context.Background(), e, attempt, line)(changed)
 	if err := line.Write(k.LogLines); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// SendUserSMS makes one attempt to send the payer's SMS under a claim and returns the change of its entry (decision
+// SendUserSMS makes one attempt to send the payer's SMS under a lease and returns the change of its entry (decision
 // "user-sms"). Its idempotency key is the order_id, so that the operator sends one SMS for any number of attempts. Once
 // an attempt may have reached the operator, nothing is sent after the operator's resend window: the SMS is unknown.
 func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry, claim ledger.UserSMSClaim) EntryChange {

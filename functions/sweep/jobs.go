@@ -1,0 +1,77 @@
+package sweep
+
+import (
+	"context"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/telemetry"
+)
+
+// job is one kind of work on an entry. All jobs follow one rule: lease by a write that moves the job's timer, do,
+// record. A job that cannot be done now is postponed by one write, so that no entry stays at the head of the queue.
+type job struct {
+	// due reports whether the job is due.
+	due func(e *ledger.Entry, now time.Time) bool
+	// prepare reads what the job needs. After an error nothing was leased.
+	prepare func(ctx context.Context, e *ledger.Entry) (preparedJob, error)
+	// since is when the job could first have been done. postpone moves a due job to next, and returns whether it was
+	// due. A job that needs only its own writes is never postponed and has neither.
+	since    func(e *ledger.Entry) time.Time
+	postpone func(e *ledger.Entry, now, next time.Time) bool
+	// hasOwnAlarm is true if a postponed job does not count as stalled work.
+	hasOwnAlarm bool
+}
+
+// preparedJob is a job that can be done once its entry has the required slot. Without a slot nothing was leased.
+type preparedJob struct {
+	requires requirement
+	do       doFunc
+}
+
+// doFunc leases and does a job, records its outcome, and returns the entry as stored.
+type doFunc func(ctx context.Context, e *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error)
+
+// needsNothing prepares a job that needs only its own writes.
+func needsNothing(do doFunc) func(context.Context, *ledger.Entry) (preparedJob, error) {
+	return func(context.Context, *ledger.Entry) (preparedJob, error) { return preparedJob{do: do}, nil }
+}
+
+// newJobs returns all kinds of work, in the order in which an entry gets them. The notification precedes the payer's
+// SMS.
+func (p *pass) newJobs() []job {
+	return []job{
+		{due: (*ledger.Entry).LapseDue, prepare: needsNothing(p.lapse)},
+		{due: listDue, prepare: needsNothing(p.list)},
+		{
+			due: paymentLookupDue, prepare: p.prepareLookup, postpone: (*ledger.Entry).PostponeLookup,
+			since:       func(e *ledger.Entry) time.Time { return e.ReservedAt },
+			hasOwnAlarm: true, // that of an operator without responses
+		},
+		{due: (*ledger.Entry).BindDue, prepare: needsNothing(p.bind)},
+		{
+			due: (*ledger.Entry).ParkedCheckDue, prepare: p.prepareParkedCheck, since: notifiedSince,
+			postpone: func(e *ledger.Entry, now, _ time.Time) bool { return e.PostponeParkedCheck(now) },
+		},
+		{
+			due: (*ledger.Entry).DeliveryDue, prepare: p.prepareDelivery, since: notifiedSince,
+			postpone: (*ledger.Entry).PostponeDelivery,
+		},
+		{
+			due: (*ledger.Entry).UserSMSAttemptDue, prepare: p.prepareUserSMS, postpone: (*ledger.Entry).PostponeUserSMS,
+			since: func(e *ledger.Entry) time.Time { return e.FinalAt },
+		},
+	}
+}
+
+// listDue is true for a charge or an SMS whose listing is due, paymentLookupDue for a payment whose lookup is.
+func listDue(e *ledger.Entry, now time.Time) bool {
+	return e.Kind != ledger.Payment && e.LookupDue(now)
+}
+
+func paymentLookupDue(e *ledger.Entry, now time.Time) bool {
+	return e.Kind == ledger.Payment && e.LookupDue(now)
+}
+
+// notifiedSince is when the first notification of the outbox was queued.
+func notifiedSince(e *ledger.Entry) time.Time { return e.OutboxHead().At }
