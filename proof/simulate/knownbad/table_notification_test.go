@@ -19,8 +19,9 @@ var notificationVariants = []variant{
 		name: "delivered-before-the-post", breaks: "a notification counts as delivered before it is posted",
 		invariants: []int{8},
 		edits: []edit{{
-			deliverFile, "claim, changed = e.ClaimDelivery(now)",
-			"claim, changed = e.ClaimDelivery(now)\n\t\tif claim != nil {\n\t\t\te.MarkDelivered(claim.ID, now)\n\t\t}",
+			deliverFile, "return leaseOf(e.ClaimDelivery(now))",
+			"claim, changed := e.ClaimDelivery(now)\n\t\tif claim != nil {\n\t\t\t" +
+				"e.MarkDelivered(claim.ID, now)\n\t\t}\n\t\treturn leaseOf(claim, changed)",
 		}},
 	},
 	{
@@ -90,7 +91,7 @@ var notificationVariants = []variant{
 		world:      serverDown(last),
 		excluded:   "the notification must be parked within the seconds in which a person enables its endpoint",
 		edits: []edit{{deliverFile, "if enabled {\n\t\t\t\treturn e.Unpark(now)",
-			"if !enabled && a.SweepInterval < 0 {\n\t\t\t\treturn e.Unpark(now)"}},
+			"if !enabled && p.SweepInterval < 0 {\n\t\t\t\treturn e.Unpark(now)"}},
 	},
 	{
 		name: "endpoint-never-enabled", breaks: "the command that enables an endpoint leaves it disabled",
@@ -122,9 +123,9 @@ var notificationVariants = []variant{
 		name: "image-stored-unconditionally", breaks: "the relay stores its old stream image over newer writes",
 		invariants: []int{2},
 		edits: []edit{{
-			"functions/relay/relay.go", "stored, err := r.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {",
+			"functions/relay/relay.go", "stored, result, err := delivery.Store(ctx, r.Book, entry, ",
 			"if newer, _ := r.Book.Find(ctx, entry.Key); newer != nil {\n\t\tentry.Version = newer.Version\n\t}\n\t" +
-				"stored, err := r.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {",
+				"stored, result, err := delivery.Store(ctx, r.Book, entry, ",
 		}},
 	},
 	{

@@ -34,7 +34,7 @@ var sweepVariants = []variant{
 		name: "unknown-never-listed", breaks: "an unknown charge or SMS is not counted for the alarm",
 		invariants: []int{7},
 		edits: []edit{{
-			lookupFile, "if err == nil && claimed {\n\t\t\tline", "if err != nil && claimed {\n\t\t\tline",
+			lookupFile, "if err == nil && leased {", "if err != nil && leased {",
 		}},
 	},
 	{
@@ -48,8 +48,8 @@ var sweepVariants = []variant{
 	{
 		name: "lapsed-never-marked", breaks: "a lapsed reservation stays reserved", invariants: []int{7},
 		world: kindOfOrder(0).with(choices{"rate of crashes": last}),
-		edits: []edit{{lookupFile, "lapsed = e.MarkLapsed(now, next)",
-			"lapsed = e.MarkLapsed(now.Add(-1000*time.Hour), next)"}},
+		edits: []edit{{lookupFile, "return e.MarkLapsed(now, next)",
+			"return e.MarkLapsed(now.Add(-1000*time.Hour), next)"}},
 	},
 	{
 		name: "lapsed-never-polled", breaks: "a lapsed payment has no lookup", invariants: []int{7},
@@ -83,15 +83,18 @@ var sweepVariants = []variant{
 			"lateness of the stream": 2,
 			"rate of freezes":        last, "length of the freeze": 0, "orders": last}),
 		edits: []edit{{
-			deliverFile, "claim, changed = e.ClaimDelivery(now)\n\t\treturn changed",
-			"claim = e.HeadClaim()\n\t\treturn now.IsZero()",
+			deliverFile, "return leaseOf(e.ClaimDelivery(now))", "if !now.IsZero() {\n\t\t\t" +
+				"return lease[ledger.DeliveryClaim]{}\n\t\t}\n\t\treturn leaseOf(e.ClaimDelivery(now))",
+		}, {
+			deliverFile, "if err != nil || !leased.changed {",
+			"leased.claim = entry.HeadClaim()\n\tif err != nil || leased.claim == nil {",
 		}},
 	},
 	{
 		name: "lookup-without-claim", breaks: "the sweep looks up without a claim", invariants: []int{0, 7},
 		edits: []edit{{
-			lookupFile, "if claimed {\n\t\t\te.ReschedulePoll(p.nextPollAt(e, now))\n\t\t}\n\t\treturn claimed",
-			"return false",
+			lookupFile, "if due {\n\t\t\te.ReschedulePoll(p.nextPollAt(e, now))\n\t\t}\n\t\treturn due",
+			"return due && now.IsZero()",
 		}},
 	},
 }
