@@ -29,6 +29,9 @@ type lease[C any] struct {
 
 func leaseOf[C any](claim *C, changed bool) lease[C] { return lease[C]{claim, changed} }
 
+// notifiedSince is when the first notification of the outbox was queued.
+func notifiedSince(e *ledger.Entry) time.Time { return e.OutboxHead().At }
+
 // prepareDelivery reads the endpoint of the first notification of the outbox. At a disabled endpoint the notification
 // is parked: no attempt is due until the endpoint is enabled again (decision "notifications").
 func (p *pass) prepareDelivery(ctx context.Context, e *ledger.Entry) (preparedJob, error) {

@@ -11,6 +11,15 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
+// listDue is true for a charge or an SMS whose listing is due, paymentLookupDue for a payment whose lookup is.
+func listDue(e *ledger.Entry, now time.Time) bool {
+	return e.Kind != ledger.Payment && e.LookupDue(now)
+}
+
+func paymentLookupDue(e *ledger.Entry, now time.Time) bool {
+	return e.Kind == ledger.Payment && e.LookupDue(now)
+}
+
 // lapse marks a reservation whose lease has lapsed as unknown, because it may have been sent (decision "leases").
 // The lookup of a payment is due at once. Another entry is due for a person's list after StaleAfter.
 func (p *pass) lapse(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {

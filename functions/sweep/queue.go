@@ -11,6 +11,34 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
+// newJobs returns all kinds of work, in the order in which an entry gets them. The notification precedes the payer's
+// SMS.
+func (p *pass) newJobs() []job {
+	return []job{
+		{due: (*ledger.Entry).LapseDue, prepare: needsNothing(p.lapse)},
+		{due: listDue, prepare: needsNothing(p.list)},
+		{
+			due: paymentLookupDue, prepare: p.prepareLookup, postpone: (*ledger.Entry).PostponeLookup,
+			since:       func(e *ledger.Entry) time.Time { return e.ReservedAt },
+			hasOwnAlarm: true, // that of an operator without responses
+		},
+		{due: (*ledger.Entry).BindDue, prepare: needsNothing(p.bind)},
+		{
+			due: (*ledger.Entry).ParkedCheckDue, prepare: p.prepareParkedCheck, since: notifiedSince,
+			postpone: func(e *ledger.Entry, now, _ time.Time) bool { return e.PostponeParkedCheck(now) },
+		},
+		{
+			due: (*ledger.Entry).DeliveryDue, prepare: p.prepareDelivery, since: notifiedSince,
+			postpone: (*ledger.Entry).PostponeDelivery,
+		},
+		{
+			due: (*ledger.Entry).UserSMSAttemptDue, prepare: p.prepareUserSMS,
+			since:    func(e *ledger.Entry) time.Time { return e.FinalAt },
+			postpone: (*ledger.Entry).PostponeUserSMS,
+		},
+	}
+}
+
 // work is the work on one due entry in a pass. It belongs to one goroutine at a time.
 type work struct {
 	*pass
@@ -208,6 +236,9 @@ func (w *work) leaveQueue(ctx context.Context) {
 	}
 	w.keep(stored, err)
 }
+
+// undecodableWait is how long an item that cannot be processed leaves the queue.
+const undecodableWait = time.Hour
 
 // moveAway moves an item that cannot be processed out of the way of the others.
 func (w *work) moveAway(ctx context.Context) error {

@@ -21,14 +21,10 @@ import (
 )
 
 const (
-	// workers is the number of entries that are read and changed concurrently. Workers make no outside calls.
-	workers = 32
 	// startMargin is the remaining invocation time below which no job starts: the longest delivery and its write.
 	startMargin = 20 * time.Second
 	// storeMargin is the part of the invocation's time that is left for the write.
 	storeMargin = 3 * time.Second
-	// undecodableWait is how long an item that cannot be processed leaves the queue.
-	undecodableWait = time.Hour
 )
 
 // Sweep processes due entries. It is safe for concurrent use.
@@ -66,59 +62,6 @@ type pass struct {
 	mutex    sync.Mutex
 	ready    []ledger.Key // to be processed by the workers in this round
 	returned []ledger.Key // to be processed in the next round
-}
-
-// Invoke implements lambda.Handler of aws-lambda-go: it runs one sweep and ignores the event. It returns an error, for
-// the alarm, if a shard cannot be read; the other shards are processed.
-func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
-	if deadline, hasDeadline := ctx.Deadline(); hasDeadline {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-storeMargin))
-		defer cancel()
-	}
-	p := &pass{Sweep: s, startedAt: s.Now()}
-	p.jobs = p.newJobs()
-	readers := newShardReaders(p.startedAt)
-	for more := true; more && !p.outOfTime(ctx); {
-		var keys []ledger.Key
-		keys, more = p.readPages(ctx, readers)
-		p.runWorkers(ctx, append(keys, p.takeReturned()...))
-		if !more {
-			p.calls.Wait()
-			more = p.hasReturned()
-		}
-	}
-	p.calls.Wait()
-	s.Courier.Sender.CloseIdle()
-	return []byte(`{}`), readErrors(readers)
-}
-
-// runWorkers processes keys concurrently. It returns when the workers are done; outside calls may still run.
-func (p *pass) runWorkers(ctx context.Context, keys []ledger.Key) {
-	p.ready = keys
-	var group sync.WaitGroup
-	for range min(workers, len(keys)) {
-		p.Start.Go(&group, func() {
-			for key, found := p.nextKey(ctx); found; key, found = p.nextKey(ctx) {
-				p.process(ctx, key, nil)
-			}
-		})
-	}
-	group.Wait()
-}
-
-// nextKey takes the next key of the round, while there is time.
-func (p *pass) nextKey(ctx context.Context) (key ledger.Key, found bool) {
-	if p.outOfTime(ctx) {
-		return key, false
-	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if len(p.ready) == 0 {
-		return key, false
-	}
-	key, p.ready = p.ready[0], p.ready[1:]
-	return key, true
 }
 
 // returnKeys lets the workers process keys again, in the next round.
