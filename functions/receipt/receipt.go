@@ -48,18 +48,18 @@ type ReceiptHandler struct {
 const KeepReceipts = 7 * 24 * time.Hour
 
 // Routes returns the function's routes, as in template.yaml.
-func (i *ReceiptHandler) Routes() []apigw.Route {
+func (h *ReceiptHandler) Routes() []apigw.Route {
 	const perAccount = "/callbacks/v1/accounts/receipts/{platform}/{account}/{secret}"
 	return []apigw.Route{
-		{Method: "POST", Resource: "/callbacks/v1/receipts/{operator}/{requestId}/{token}", Handle: i.Handle},
-		{Method: "POST", Resource: perAccount, Handle: i.HandleStatic},
+		{Method: "POST", Resource: "/callbacks/v1/receipts/{operator}/{requestId}/{token}", Handle: h.Handle},
+		{Method: "POST", Resource: perAccount, Handle: h.HandleStatic},
 	}
 }
 
 // HandleStatic stores a receipt that came to the one address of an account (decision "static-callbacks"). It responds
 // 200 if the receipt is stored, or cannot be read; 404 if it is forged; and 503 if nothing was stored.
-func (i *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	driver, err := callback.VerifyStatic(ctx, req, i.Operators)
+func (h *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+	driver, err := callback.VerifyStatic(ctx, req, h.Operators)
 	if err != nil {
 		return apigw.Response{}, err
 	}
@@ -73,13 +73,13 @@ func (i *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (
 		return callback.Response(nil)
 	}
 	account := req.Params["platform"] + "/" + req.Params["account"]
-	id, early, err := i.Messages.FindMessage(ctx, account, reference, statuses, i.Now().Add(KeepReceipts))
+	id, early, err := h.Messages.FindMessage(ctx, account, reference, statuses, h.Now().Add(KeepReceipts))
 	if err != nil || id == "" {
 		return callback.Response(err)
 	}
 	req.LogLine.SetTransactionKey(id)
-	updated, err := i.Book.Change(ctx, ledger.Key{Kind: ledger.SMS, ID: id}, func(e *ledger.Entry) error {
-		if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, statuses...), ledger.Timestamp(i.Now())) {
+	updated, err := h.Book.Change(ctx, ledger.Key{Kind: ledger.SMS, ID: id}, func(e *ledger.Entry) error {
+		if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, statuses...), ledger.Timestamp(h.Now())) {
 			return ledger.ErrUnchanged
 		}
 		return nil
@@ -98,9 +98,9 @@ func (i *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (
 // Handle verifies, decodes and stores a receipt. It responds 200 if the receipt is stored, now or before. It responds
 // 404 if the receipt is forged or the message is not the operator's. A receipt that cannot be read gets 200 and changes
 // nothing (decision "unread-callbacks"). It responds 503 if nothing was stored, so that the operator sends it again.
-func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+func (h *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	name, id := req.Params["operator"], req.Params["requestId"]
-	proof, err := i.Verifier.VerifyRequest(ctx, req, callback.ReceiptPath(name, id))
+	proof, err := h.Verifier.VerifyRequest(ctx, req, callback.ReceiptPath(name, id))
 	if err != nil {
 		return apigw.Response{}, err
 	}
@@ -111,12 +111,12 @@ func (i *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 		req.LogLine.SetCause(err)
 		return callback.Response(nil)
 	}
-	entry, err := callback.FindTransaction(ctx, req, i.Book, ledger.Key{Kind: ledger.SMS, ID: id}, proof)
+	entry, err := callback.FindTransaction(ctx, req, h.Book, ledger.Key{Kind: ledger.SMS, ID: id}, proof)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	updated, err := i.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
-		return e.ApplyReceipts(statuses, ledger.Timestamp(i.Now()))
+	updated, err := h.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
+		return e.ApplyReceipts(statuses, ledger.Timestamp(h.Now()))
 	})
 	if err == nil {
 		req.LogLine.SetOutcome(string(updated.Status))

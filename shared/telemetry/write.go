@@ -67,21 +67,21 @@ func (m *metricSet) add(name, unit string, value int64) {
 
 // Finish sets the duration from the start of the line to now and writes the line. It drops a line that cannot be
 // written, because the work is done.
-func (e *LogLine) Finish(now time.Time, w io.Writer) {
-	e.SetDuration(now.Sub(e.started))
-	_ = e.Write(w)
+func (l *LogLine) Finish(now time.Time, w io.Writer) {
+	l.SetDuration(now.Sub(l.started))
+	_ = l.Write(w)
 }
 
 // Write writes the line with its newline in one call of w, so that lines of parallel requests do not mix. Every line
 // counts one of Requests, and from status 500 on one of Errors. Other counters appear unless they are zero.
 // OperatorMillis, ScheduleDelayMillis and StalledMillis appear if they were set.
-func (e *LogLine) Write(w io.Writer) error {
-	metrics := e.collectMetrics()
-	document := e.fields
+func (l *LogLine) Write(w io.Writer) error {
+	metrics := l.collectMetrics()
+	document := l.fields
 	document.AWS = metadata{
-		Timestamp: e.started.UnixMilli(),
+		Timestamp: l.started.UnixMilli(),
 		CloudWatchMetrics: []directive{
-			{Namespace: Namespace, Dimensions: e.dimensions(), Metrics: metrics.metrics},
+			{Namespace: Namespace, Dimensions: l.dimensions(), Metrics: metrics.metrics},
 		},
 	}
 	encoded, err := json.Marshal(document)
@@ -94,40 +94,40 @@ func (e *LogLine) Write(w io.Writer) error {
 }
 
 // collectMetrics collects exactly the metrics of this line, in their order in the document.
-func (e *LogLine) collectMetrics() metricSet {
+func (l *LogLine) collectMetrics() metricSet {
 	m := metricSet{metrics: make([]metric, 0, 8), values: make([]byte, 0, 256)} // enough for most lines
 	m.add("Requests", unitCount, 1)
 	failed := int64(0)
-	if e.fields.Status >= 500 {
+	if l.fields.Status >= 500 {
 		failed = 1
 	}
 	m.add("Errors", unitCount, failed)
-	for counter, count := range e.counters {
+	for counter, count := range l.counters {
 		if count != 0 {
 			m.add(Counter(counter).String(), unitCount, int64(count))
 		}
 	}
-	if e.operatorCalled {
-		m.add("OperatorMillis", unitMillis, e.operatorTime.Milliseconds())
+	if l.operatorCalled {
+		m.add("OperatorMillis", unitMillis, l.operatorTime.Milliseconds())
 	}
-	if e.delayMeasured {
-		m.add("ScheduleDelayMillis", unitMillis, e.scheduleDelay.Milliseconds())
+	if l.delayMeasured {
+		m.add("ScheduleDelayMillis", unitMillis, l.scheduleDelay.Milliseconds())
 	}
-	if e.stalledAge > 0 {
-		m.add("StalledMillis", unitMillis, e.stalledAge.Milliseconds())
+	if l.stalledAge > 0 {
+		m.add("StalledMillis", unitMillis, l.stalledAge.Milliseconds())
 	}
-	m.add("DurationMillis", unitMillis, e.duration.Milliseconds())
+	m.add("DurationMillis", unitMillis, l.duration.Milliseconds())
 	return m
 }
 
 // dimensions returns the sets of dimensions of the metrics. It leaves out a set with an empty dimension, which would
 // make the document invalid. There are only two sets and no other dimensions, because each set makes metrics that cost
 // money.
-func (e *LogLine) dimensions() [][]string {
+func (l *LogLine) dimensions() [][]string {
 	sets := [][]string{}
-	if e.fields.StackName != "" && e.fields.Operation != "" {
+	if l.fields.StackName != "" && l.fields.Operation != "" {
 		sets = append(sets, []string{"Stack", "Operation"})
-		if e.fields.Operator != "" {
+		if l.fields.Operator != "" {
 			sets = append(sets, []string{"Stack", "Operation", "Operator"})
 		}
 	}
