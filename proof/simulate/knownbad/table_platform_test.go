@@ -95,7 +95,7 @@ var platformVariants = []variant{
 		world:     onPlatforms(choices{"platform": last, "SMS by a platform": last, "rate of table faults": 0}),
 		edits: []edit{{
 			"functions/receipt/receipt.go", "if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, " +
-				"statuses...), ledger.Timestamp(i.Now())) {", "if callback.IsPinned(req, e) || early == nil {",
+				"statuses...), ledger.Timestamp(h.Now())) {", "if callback.IsPinned(req, e) || early == nil {",
 		}},
 	},
 	{
