@@ -25,20 +25,20 @@ type countingTransport struct {
 	count map[string]int
 }
 
-func (w *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	w.mutex.Lock()
-	w.count[operation]++
-	w.mutex.Unlock()
+	c.mutex.Lock()
+	c.count[operation]++
+	c.mutex.Unlock()
 	return http.DefaultTransport.RoundTrip(r)
 }
 
 // take returns the counts since the last call.
-func (w *countingTransport) take() string {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	counts := fmt.Sprint(w.count)
-	w.count = map[string]int{}
+func (c *countingTransport) take() string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	counts := fmt.Sprint(c.count)
+	c.count = map[string]int{}
 	return counts
 }
 

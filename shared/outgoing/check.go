@@ -87,18 +87,19 @@ func parseURL(rawURL string, policy Policy) (destination, error) {
 	if parsed.User != nil {
 		return destination{}, RefusedUserInfo
 	}
-	target := destination{url: parsed, host: strings.ToLower(parsed.Hostname())}
-	if target.loopback, err = checkHost(target.host, strings.HasPrefix(parsed.Host, "["), policy); err != nil {
+	host := strings.ToLower(parsed.Hostname())
+	loopback, err := checkHost(host, strings.HasPrefix(parsed.Host, "["), policy)
+	if err != nil {
 		return destination{}, err
 	}
-	if parsed.Scheme != "https" && (parsed.Scheme != "http" || !target.loopback) {
+	if parsed.Scheme != "https" && (parsed.Scheme != "http" || !loopback) {
 		return destination{}, RefusedScheme
 	}
-	var ok bool
-	if target.port, ok = effectivePort(parsed); !ok {
+	port, valid := effectivePort(parsed)
+	if !valid {
 		return destination{}, RefusedPort
 	}
-	return target, nil
+	return destination{url: parsed, host: host, port: port, loopback: loopback}, nil
 }
 
 // isPrintableASCII refuses characters that URL parsers read differently: anything but printable ASCII, and the

@@ -29,7 +29,7 @@ type ReceivedNotification struct {
 }
 
 // ID returns the webhook-id.
-func (p ReceivedNotification) ID() string { return p.Header.Get("webhook-id") }
+func (n ReceivedNotification) ID() string { return n.Header.Get("webhook-id") }
 
 // NewMerchantServer starts the server.
 func NewMerchantServer(t testing.TB) *MerchantServer {
@@ -65,7 +65,7 @@ func (s *MerchantServer) RespondFunc(path string, respond http.HandlerFunc) {
 func (s *MerchantServer) Received(path string) []ReceivedNotification {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	otherPath := func(p ReceivedNotification) bool { return path != "" && p.Path != path }
+	otherPath := func(n ReceivedNotification) bool { return path != "" && n.Path != path }
 	return slices.DeleteFunc(slices.Clone(s.received), otherPath)
 }
 
