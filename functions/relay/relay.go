@@ -130,7 +130,9 @@ func (r *Relay) deliverBatch(ctx context.Context, batch streamEvent, done chan<-
 	for _, record := range batch.Records {
 		r.Start.Go(&group, func() {
 			defer r.inFlight.Add(-1)
-			r.deliverRecord(ctx, record.EventID, record.DynamoDB.NewImage)
+			r.logRecord(record.EventID, func(line *telemetry.LogLine) error {
+				return r.deliverEntry(ctx, record.DynamoDB.NewImage, line)
+			})
 		})
 	}
 	group.Wait()
@@ -149,11 +151,6 @@ func (r *Relay) waitForBatch(done <-chan struct{}) {
 	case <-done:
 	case <-timer.C:
 	}
-}
-
-// deliverRecord delivers the entry of one record and writes one log line.
-func (r *Relay) deliverRecord(ctx context.Context, id string, image json.RawMessage) {
-	r.logRecord(id, func(line *telemetry.LogLine) error { return r.deliverEntry(ctx, image, line) })
 }
 
 // logRecord processes a record and writes one log line. After an error the entry is left to the sweep.

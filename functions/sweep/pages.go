@@ -29,12 +29,10 @@ type shardReader struct {
 
 // newShardReaders returns one reader for each shard.
 func newShardReaders(now time.Time) []*shardReader {
-	all := make([]shardReader, ledger.DueShards)
-	readers := make([]*shardReader, len(all))
-	for shard := range all {
+	readers := make([]*shardReader, ledger.DueShards)
+	for shard := range readers {
 		query := ledger.DueQuery{Shard: shard, Before: now, Limit: pageSize}
-		all[shard] = shardReader{query: query, first: true}
-		readers[shard] = &all[shard]
+		readers[shard] = &shardReader{query: query, first: true}
 	}
 	return readers
 }

@@ -151,10 +151,8 @@ func (w *work) run(ctx context.Context, jobs []job) {
 			return
 		case result == refused:
 			w.postpone(ctx, next, now)
-		case acquired == nil:
-			w.do(ctx, prepared.do)
-		case w.inCall:
-			w.call(ctx, acquired, prepared.do)
+		case acquired == nil, w.inCall:
+			w.do(ctx, acquired, prepared.do)
 		default:
 			w.callElsewhere(ctx, acquired, prepared.do, jobs[i+1:])
 			return
@@ -176,17 +174,14 @@ func (w *work) acquire(required requirement) (slot, grant) {
 	return w.slots.acquire(w.key, required)
 }
 
-// do does a job.
-func (w *work) do(ctx context.Context, do doFunc) {
+// do does a job, and frees the slot of its outside call; nil for a job without one.
+func (w *work) do(ctx context.Context, used slot, do doFunc) {
+	if used != nil {
+		started := w.Now()
+		defer func() { w.free(ctx, used, w.Now().Sub(started)) }()
+	}
 	w.progressed = true
 	w.keep(do(ctx, w.entry, w.line))
-}
-
-// call does a job with an outside call, and frees its slot.
-func (w *work) call(ctx context.Context, used slot, do doFunc) {
-	started := w.Now()
-	defer func() { w.free(ctx, used, w.Now().Sub(started)) }()
-	w.do(ctx, do)
 }
 
 // callElsewhere does a job and the jobs behind it in a goroutine of its own: a worker never waits for another system.
@@ -196,7 +191,7 @@ func (w *work) callElsewhere(ctx context.Context, used slot, do doFunc, behind [
 	w.suspended = true
 	w.Start.Go(&w.calls, func() {
 		moved.guard(ctx, func() {
-			moved.call(ctx, used, do)
+			moved.do(ctx, used, do)
 			moved.run(ctx, behind)
 		})
 	})

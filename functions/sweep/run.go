@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"mobilegateway/shared/ledger"
 )
@@ -27,7 +28,7 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 		p.runWorkers(ctx, append(keys, p.takeReturned()...))
 		if !more {
 			p.calls.Wait()
-			more = p.hasReturned()
+			more = len(p.returned) > 0 // nothing else runs now
 		}
 	}
 	p.calls.Wait()
@@ -35,30 +36,21 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	return []byte(`{}`), readErrors(readers)
 }
 
-// runWorkers processes keys concurrently. It returns when the workers are done; outside calls may still run.
+// runWorkers processes keys concurrently, while there is time. It returns when the workers are done; outside calls may
+// still run.
 func (p *pass) runWorkers(ctx context.Context, keys []ledger.Key) {
-	p.ready = keys
+	var taken atomic.Int64
 	var group sync.WaitGroup
 	for range min(workers, len(keys)) {
 		p.Start.Go(&group, func() {
-			for key, found := p.nextKey(ctx); found; key, found = p.nextKey(ctx) {
-				p.process(ctx, key, nil)
+			for !p.outOfTime(ctx) {
+				next := int(taken.Add(1)) - 1
+				if next >= len(keys) {
+					return
+				}
+				p.process(ctx, keys[next], nil)
 			}
 		})
 	}
 	group.Wait()
-}
-
-// nextKey takes the next key of the round, while there is time.
-func (p *pass) nextKey(ctx context.Context) (key ledger.Key, found bool) {
-	if p.outOfTime(ctx) {
-		return key, false
-	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if len(p.ready) == 0 {
-		return key, false
-	}
-	key, p.ready = p.ready[0], p.ready[1:]
-	return key, true
 }

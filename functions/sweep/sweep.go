@@ -60,7 +60,6 @@ type pass struct {
 	calls     sync.WaitGroup // the goroutines with outside calls
 
 	mutex    sync.Mutex
-	ready    []ledger.Key // to be processed by the workers in this round
 	returned []ledger.Key // to be processed in the next round
 }
 
@@ -69,12 +68,6 @@ func (p *pass) returnKeys(keys []ledger.Key) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.returned = append(p.returned, keys...)
-}
-
-func (p *pass) hasReturned() bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return len(p.returned) > 0
 }
 
 func (p *pass) takeReturned() []ledger.Key {
