@@ -70,9 +70,7 @@ func assertCalls(t testing.TB, k *deliverytest.DeliveryFixture, ledgerCalls, loo
 	if got := k.Ledger.CallCount(storetest.Get) + k.Ledger.WriteCount(); got != ledgerCalls {
 		t.Errorf("%d calls of the ledger, want %d", got, ledgerCalls)
 	}
-	if got := len(k.Operator.Lookups()); got != lookups {
-		t.Errorf("%d lookups, want %d", got, lookups)
-	}
+	k.AssertLookups(t, lookups)
 }
 
 // decision "callbacks": a forged request costs no database call, a foreign one a read. Both get 404.
@@ -138,9 +136,7 @@ func TestOperatorStatusTexts(t *testing.T) {
 				want.UserSMS = ledger.UserSMSDue
 			}
 			k.AssertEntry(t, e, want)
-			if got := len(k.Operator.Lookups()); got != lookups {
-				t.Errorf("%d lookups, want %d", got, lookups)
-			}
+			k.AssertLookups(t, lookups)
 		})
 	}
 }
@@ -241,9 +237,7 @@ func TestRepeatedClaim(t *testing.T) {
 				}
 				k.AssertCommitted(t, event)
 			}
-			if got := len(k.Operator.Lookups()); got != c.lookups {
-				t.Errorf("%d lookups, want %d", got, c.lookups)
-			}
+			k.AssertLookups(t, c.lookups)
 			after := k.MustGet(t, e)
 			if after.Claim != first.Claim || (len(after.Conflicts) > 0) != c.conflict {
 				t.Errorf("claim %+v, %d conflicts; want %+v, conflict %v", after.Claim, len(after.Conflicts),
@@ -312,9 +306,7 @@ func TestCallbackAfterFinalStatus(t *testing.T) {
 	if after := k.AssertEntry(t, e, contradicted); after.Version != version+1 {
 		t.Errorf("two contradictions wrote version %d after %d, want one write", after.Version, version)
 	}
-	if lookups := len(k.Operator.Lookups()); lookups != 1 {
-		t.Errorf("%d lookups, want 1: no lookup after a final status", lookups)
-	}
+	k.AssertLookups(t, 1)
 }
 
 func TestRepeatedInParallel(t *testing.T) {

@@ -178,9 +178,7 @@ func TestUserSMSLease(t *testing.T) {
 			e.UserSMSAt = ledger.Timestamp(s.Clock.Now()).Add(left)
 		})
 		s.relayEntries(t, e)
-		if sent := len(s.Operator.UserSMSCalls()); sent != want {
-			t.Errorf("with %s left %d SMS are sent, want %d", left, sent, want)
-		}
+		s.AssertUserSMSCalls(t, want)
 	}
 }
 

@@ -98,9 +98,7 @@ func TestNotificationDelivered(t *testing.T) {
 		t.Errorf("%d reads of the ledger and %d writes of health, want none", reads, healthWrites)
 	}
 	s.AssertReceived(t, 1)
-	if sent := len(s.Operator.UserSMSCalls()); sent != 1 {
-		t.Errorf("%d SMS sent, want 1", sent)
-	}
+	s.AssertUserSMSCalls(t, 1)
 	s.AssertMetric(t, "DeliveredNotifications", 1)
 	if !strings.Contains(s.LogLines.String(), `"Stack":"`+stack+`","Operation":"relay"`) {
 		t.Errorf("the line does not name the stack: %s", s.LogLines)

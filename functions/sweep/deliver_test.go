@@ -238,9 +238,7 @@ func TestUserSMS(t *testing.T) {
 		s.advanceUntilDue(t, e)
 		s.runSweepAfter(t, 100*time.Hour)
 		s.AssertEntry(t, e, sms(ledger.UserSMSSent))
-		if sent := len(s.Operator.UserSMSCalls()); sent != 1 {
-			t.Errorf("%d SMS, want 1", sent)
-		}
+		s.AssertUserSMSCalls(t, 1)
 	})
 	t.Run("retried until the schedule ends, then counted as a failure", func(t *testing.T) {
 		s, e := newPayment(t, func(operator.UserSMSCall) operator.Result { return operator.Result{} })

@@ -23,9 +23,7 @@ func TestDailyAmountRefunded(t *testing.T) {
 			}
 			s.Operator.SetStatus(statusText)
 			s.advanceUntilDue(t, e)
-			if got := s.LimitStore.Sum("demo0001", "XOF"); got != want {
-				t.Errorf("the merchant's daily amount is %d, want %d", got, want)
-			}
+			s.AssertDailySum(t, want)
 		})
 	}
 	t.Run("the table does not respond", func(t *testing.T) {

@@ -140,10 +140,9 @@ func TestExpiry(t *testing.T) {
 					e.AddClaim(ledger.Claim{Status: c.claim, CheckAt: e.CreatedAt.Add(c.age)}, e.CreatedAt)
 				}
 				e.PollAt = e.CreatedAt.Add(c.age)
-				if e.State = c.want.State; c.account != "" {
-					e.Account, e.UpstreamKey = c.account, "uuid"
-				} else {
-					e.State = ledger.Done
+				e.State = ledger.Done
+				if c.account != "" {
+					e.State, e.Account, e.UpstreamKey = c.want.State, c.account, "uuid"
 				}
 			})
 			s.runSweepAfter(t, c.age)
@@ -201,9 +200,7 @@ func TestClaims(t *testing.T) {
 	t.Run("after a release: a denied claim is closed, without a further lookup", func(t *testing.T) {
 		s := newFixture(t)
 		s.Operator.SetStatus("Failed")
-		released := s.NewReservedPayment("DemoShop_1")
-		released.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Released}, s.Clock.Now())
-		e := s.StoreEntry(released, claim(s, ledger.Successful))
+		e := s.StoreEntry(s.newReleasedPayment(), claim(s, ledger.Successful))
 		s.advanceUntilDue(t, e)
 		s.AssertEntry(t, e, summary{State: ledger.Released, Status: ledger.Pending, Conflicts: 1})
 		s.AssertMetric(t, "StaleUnknownOutcomes", 0)
@@ -249,8 +246,7 @@ func TestAlarmsEnd(t *testing.T) {
 	t.Run("a released payment with an unconfirmed claim of success", func(t *testing.T) {
 		s := newFixture(t)
 		s.Operator.SetStatus("pending")
-		e := s.NewReservedPayment("DemoShop_1")
-		e.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Released}, s.Clock.Now())
+		e := s.newReleasedPayment()
 		e.AddClaim(ledger.Claim{Status: ledger.Successful, CheckAt: s.Clock.Now()}, s.Clock.Now())
 		s.StoreEntry(e)
 		s.runSweepAfter(t, ledger.ClaimFlagAfter)

@@ -31,7 +31,8 @@ func (s *sweepFixture) storeAt(account string, responseStatus int, changes ...fu
 func (s *sweepFixture) sweepAtAge(t testing.TB, e *ledger.Entry, age time.Duration) {
 	t.Helper()
 	stored := s.MustGet(t, e)
-	if stored.PollAt = e.CreatedAt.Add(age); stored.Claim.Status != "" {
+	stored.PollAt = e.CreatedAt.Add(age)
+	if stored.Claim.Status != "" {
 		stored.Claim.CheckAt = stored.PollAt
 	}
 	s.StoreEntry(stored)
@@ -90,9 +91,7 @@ func TestNeverSent(t *testing.T) {
 			}
 			s.sweepAtAge(t, e, c.age)
 			after := s.AssertEntry(t, e, c.want)
-			if lookups := len(s.Operator.Lookups()); lookups != 1 {
-				t.Errorf("%d lookups, want 1", lookups)
-			}
+			s.AssertLookups(t, 1)
 			if ended := after.State == ledger.Released || after.StatusFinal(); ended != after.PollAt.IsZero() {
 				t.Errorf("state %s, next lookup at %s", after.State, after.PollAt)
 			}
@@ -182,9 +181,7 @@ func TestNeverPrepared(t *testing.T) {
 		s.runSweepAfter(t, e.LeaseUntil.Add(ledger.LapseMargin).Sub(s.Clock.Now()))
 		s.runSweepAfter(t, time.Minute)
 		s.AssertEntry(t, e, c.want)
-		if lookups := len(s.Operator.Lookups()); lookups != c.lookups {
-			t.Errorf("%s: %d lookups, want %d", c.name, lookups, c.lookups)
-		}
+		s.AssertLookups(t, c.lookups)
 	}
 }
 
@@ -206,17 +203,14 @@ func TestLookupOfReleasedPayment(t *testing.T) {
 	} {
 		s := newFixture(t)
 		s.Operator.SetLookupResult(c.response)
-		e := s.NewReservedPayment("DemoShop_1")
-		e.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Released}, s.Clock.Now())
+		e := s.newReleasedPayment()
 		e.RequestLookup(s.Clock.Now())
 		e = s.StoreEntry(e)
 		for range 30 {
 			s.runSweepAfter(t, time.Hour)
 		}
 		s.AssertEntry(t, e, c.want)
-		if lookups := len(s.Operator.Lookups()); lookups != c.lookups {
-			t.Errorf("%s: %d lookups, want %d", c.name, lookups, c.lookups)
-		}
+		s.AssertLookups(t, c.lookups)
 		s.AssertMetric(t, "StatusConflicts", c.alarms)
 	}
 }

@@ -82,9 +82,7 @@ func TestLapsedLease(t *testing.T) {
 		s.runSweepAfter(t, 25*time.Second+ledger.LapseMargin)
 		s.AssertEntry(t, e, deliveredFailure)
 		s.AssertMetric(t, "UnknownOutcomes", 0)
-		if lookups := len(s.Operator.Lookups()); lookups != 0 {
-			t.Errorf("%d lookups, want none", lookups)
-		}
+		s.AssertLookups(t, 0)
 	})
 	for _, kind := range []ledger.Kind{ledger.Charge, ledger.SMS} {
 		t.Run(string(kind)+": unknown, listed after 15 minutes and then hourly", func(t *testing.T) {

@@ -128,7 +128,8 @@ var expectedCounts = [3]string{
 	"map[Query:16]", "map[GetItem:1 PutItem:2 Query:16]", "map[GetItem:1 PutItem:2 Query:16]",
 }
 
-// The cost of a sweep depends on the due entries, not on the size of the table.
+// The cost of a sweep depends on the due entries, not on the size of the table. The embedded engine's writes are slower
+// in a larger table, so TestNothingDue has 100,000 payments in memory.
 func TestRequestsOnTheTable(t *testing.T) {
 	s, counted, client := newFixtureOnTable(t)
 	s.Operator.SetStatus("Failed")
@@ -142,24 +143,5 @@ func TestRequestsOnTheTable(t *testing.T) {
 	s.storeFinalPayments(t, client, 0, final)
 	if many := s.countRequests(t, counted, "-many"); many != expectedCounts {
 		t.Errorf("requests %v with %d final payments, want %v", many, final, expectedCounts)
-	}
-}
-
-// BenchmarkSweepWithFinalEntries checks that the requests of a sweep do not depend on the number of final payments, and
-// measures a sweep without due entries. The embedded engine's writes are slower in a larger table, so TestNothingDue
-// has 100,000 payments in memory.
-func BenchmarkSweepWithFinalEntries(b *testing.B) {
-	for _, updated := range []int{10, 5_000} {
-		b.Run(fmt.Sprint(updated), func(b *testing.B) {
-			s, counted, client := newFixtureOnTable(b)
-			s.storeFinalPayments(b, client, 0, updated)
-			s.Operator.SetStatus("Failed")
-			if got := s.countRequests(b, counted, "-bench"); got != expectedCounts {
-				b.Fatalf("requests %v, want %v", got, expectedCounts)
-			}
-			for b.Loop() {
-				s.runSweep(b)
-			}
-		})
 	}
 }

@@ -54,6 +54,22 @@ func (k *DeliveryFixture) AssertReceived(t testing.TB, want int) {
 	}
 }
 
+// AssertLookups checks the number of getStatus requests.
+func (k *DeliveryFixture) AssertLookups(t testing.TB, want int) {
+	t.Helper()
+	if got := len(k.Operator.Lookups()); got != want {
+		t.Errorf("%d lookups, want %d", got, want)
+	}
+}
+
+// AssertUserSMSCalls checks the number of attempts to send a payer's SMS.
+func (k *DeliveryFixture) AssertUserSMSCalls(t testing.TB, want int) {
+	t.Helper()
+	if got := len(k.Operator.UserSMSCalls()); got != want {
+		t.Errorf("%d SMS sent, want %d", got, want)
+	}
+}
+
 // AssertMetric checks the sum of a metric over all log lines.
 func (k *DeliveryFixture) AssertMetric(t testing.TB, metric string, want int) {
 	t.Helper()

@@ -47,10 +47,11 @@ func (o *Operator) SetStatus(status string) {
 
 // LookupResponse is the getStatus response with a status text, and the other values of report.
 func LookupResponse(status string, report operator.StatusReport) operator.StatusResponse {
-	var known bool
-	if report.Status, known = operator.ParsePaymentStatus(status); !known {
+	parsed, known := operator.ParsePaymentStatus(status)
+	if !known {
 		return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
 	}
+	report.Status = parsed
 	return operator.StatusResponse{StatusReport: report}
 }
 
