@@ -18,8 +18,8 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/carrierapi"
 	opcredentials "mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 	"mobilegateway/world/operators/sandbox"
@@ -212,7 +212,7 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	}))
 	defer merchant.Close()
 	p := startProgram(t, path, dir)
-	driver := gateway.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
+	driver := carrierapi.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
 	call := operator.Call{Platform: "sandbox", Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI",
 		GWToken: "t", GWAlias: "alias-5555", UpstreamKey: "Shop.c1"}
 	charged := driver.Charge(t.Context(), operator.ChargeCall{
@@ -251,7 +251,7 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	p.stop()
 
 	p = startProgram(t, path, dir)
-	driver = gateway.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
+	driver = carrierapi.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
 	found := driver.LookUpPayment(t.Context(), operator.StatusCall{Call: call, Channel: "web", Lang: "fr"})
 	if found.Status != ledger.Successful {
 		t.Errorf("status after a restart: %+v", found)

@@ -11,9 +11,9 @@ var allChannels = []string{"web", "tpe", "ussd"}
 // terminalChannels are the payment channels on which the payer approves on the phone.
 var terminalChannels = []string{"tpe", "ussd"}
 
-// gatewayResendWindow is how long a platform with the specification's own protocol keeps a key: a second send within it
-// has no second effect (specification, Charge rule 2; decision "repeat-window").
-const gatewayResendWindow = 24 * time.Hour
+// carrierAPIResendWindow is how long a platform with the specification's own protocol keeps a key: a second send within
+// it has no second effect (specification, Charge rule 2; decision "repeat-window").
+const carrierAPIResendWindow = 24 * time.Hour
 
 // capabilityTable lists the platforms. A new one is a row, and a folder if it needs its own driver. sandbox, orange and
 // mtn have the specification's own protocol; the sandbox replaces the others in the local run (decision "sandbox").
@@ -74,7 +74,7 @@ func specificationPlatform(name, brand string) Capabilities {
 	return Capabilities{
 		Platform: name, DriverName: "gateway", Reach: []Reach{{name, allCountries}}, Channels: allChannels,
 		Operations:   []string{AccountCharge, AccountPay, AccountSMS},
-		ResendWindow: gatewayResendWindow, HasStatusLookup: true, ExpiresPending: true, OTPRule: OTPOptional,
+		ResendWindow: carrierAPIResendWindow, HasStatusLookup: true, ExpiresPending: true, OTPRule: OTPOptional,
 		UserSMSTemplates: UserSMSTemplates{
 			FR: brand + " : votre paiement de {amount} {currency} à {merchant} est confirmé. Réf. {order_id}",
 			EN: brand + ": your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",

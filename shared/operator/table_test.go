@@ -55,7 +55,7 @@ func checkRow(t *testing.T, row operator.Capabilities) {
 	}
 }
 
-// The three rows with the gateway protocol, so that an accidental change is noticed.
+// The three rows with the specification's own protocol, so that an accidental change is noticed.
 func TestGatewayRows(t *testing.T) {
 	for _, name := range []string{"sandbox", "orange", "mtn"} {
 		row, _ := operator.FindCapabilities(name)

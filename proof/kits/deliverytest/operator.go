@@ -10,7 +10,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/carrierapi"
 )
 
 // Operator is a driver with a status lookup and the payer's SMS, whose responses a test sets. Its embedded Driver
@@ -57,7 +57,7 @@ func LookupResponse(status string, report operator.StatusReport) operator.Status
 
 // ReadPaymentCallback implements operator.PaymentCallbackReader in the specification's own form.
 func (o *Operator) ReadPaymentCallback(body []byte) operator.CallbackReport {
-	return (*gateway.Driver)(nil).ReadPaymentCallback(body)
+	return (*carrierapi.Driver)(nil).ReadPaymentCallback(body)
 }
 
 // The account with a static address, and the secret in it.
@@ -135,5 +135,5 @@ type MinimalDriver struct{ operator.Driver }
 
 // ReadPaymentCallback implements operator.PaymentCallbackReader in the specification's own form.
 func (MinimalDriver) ReadPaymentCallback(body []byte) operator.CallbackReport {
-	return (*gateway.Driver)(nil).ReadPaymentCallback(body)
+	return (*carrierapi.Driver)(nil).ReadPaymentCallback(body)
 }

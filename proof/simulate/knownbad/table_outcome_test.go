@@ -83,7 +83,7 @@ var outcomeVariants = []variant{
 		invariants: []int{1, 6},
 		world:      calls(0, outside.ResetAfter, outside.Unavailable),
 		edits: []edit{{
-			gatewayFile, "if x.ConnectionLost && d.canRetry(ctx, call) {\n\t\tretried = true",
+			carrierAPIFile, "if x.ConnectionLost && d.canRetry(ctx, call) {\n\t\tretried = true",
 			"if x.Err != nil && ctx.Err() == nil {",
 		}},
 	},
@@ -91,7 +91,7 @@ var outcomeVariants = []variant{
 		name: "retry-result-only", breaks: "the outcome of a retry hides that of the cut attempt before",
 		invariants: []int{1, 6},
 		world:      calls(0, outside.StaleAfter, outside.Unavailable),
-		edits:      []edit{{gatewayFile, "if retried {\n\t\treturn outcomeAfterRetry(result)\n\t}", "_ = retried"}},
+		edits:      []edit{{carrierAPIFile, "if retried {\n\t\treturn outcomeAfterRetry(result)\n\t}", "_ = retried"}},
 	},
 	{
 		name: "resend-after-window", breaks: "a request is sent again after the operator has forgotten its key",

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/carrierapi"
 	"mobilegateway/shared/webhook"
 )
 
 // chargeWith is a charge with a description, under one key.
 func chargeWith(description string) driverCall {
-	return driverCall{KindCharge, "DemoShop.c1", func(ctx context.Context, d *gateway.Driver) operator.Result {
+	return driverCall{KindCharge, "DemoShop.c1", func(ctx context.Context, d *carrierapi.Driver) operator.Result {
 		return d.Charge(ctx, operator.ChargeCall{
 			Call: callOf("DemoShop.c1"), ReferenceCode: "R", Amount: "500", Currency: "XOF", Description: description,
 			OnBehalfOf: "Demo",

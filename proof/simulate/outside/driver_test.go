@@ -15,8 +15,8 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/carrierapi"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )
@@ -111,7 +111,7 @@ func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // newDriver returns the real driver for a base URL.
-func newDriver(t *testing.T, base string) *gateway.Driver {
+func newDriver(t *testing.T, base string) *carrierapi.Driver {
 	t.Helper()
 	accounts := map[string]any{
 		"a1": map[string]any{
@@ -125,7 +125,7 @@ func newDriver(t *testing.T, base string) *gateway.Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gateway.New(credentials.NewReader(secret.Static(document), time.Now), upstream.NewClient(nil), time.Now)
+	return carrierapi.New(credentials.NewReader(secret.Static(document), time.Now), upstream.NewClient(nil), time.Now)
 }
 
 // callOf returns the common part of a call under a key.
@@ -142,11 +142,11 @@ const callbackURL = APIBaseURL + "/callbacks/v1/payments/sandbox/DemoShop_1/AAEC
 type driverCall struct {
 	kind string // of the effect
 	key  string
-	send func(ctx context.Context, d *gateway.Driver) operator.Result
+	send func(ctx context.Context, d *carrierapi.Driver) operator.Result
 }
 
-func sendPayment(channel string) func(context.Context, *gateway.Driver) operator.Result {
-	return func(ctx context.Context, d *gateway.Driver) operator.Result {
+func sendPayment(channel string) func(context.Context, *carrierapi.Driver) operator.Result {
+	return func(ctx context.Context, d *carrierapi.Driver) operator.Result {
 		return d.Pay(ctx, operator.PayCall{
 			Call: callOf("DemoShop_1"), Channel: channel, Lang: "fr", Amount: "1500", Currency: "XOF",
 			ReturnURL: "https://a.example/", CancelURL: "https://a.example/", NotifyURL: callbackURL,
@@ -156,7 +156,7 @@ func sendPayment(channel string) func(context.Context, *gateway.Driver) operator
 }
 
 var driverCalls = map[string]driverCall{
-	"charge": {KindCharge, "DemoShop.c1", func(ctx context.Context, d *gateway.Driver) operator.Result {
+	"charge": {KindCharge, "DemoShop.c1", func(ctx context.Context, d *carrierapi.Driver) operator.Result {
 		return d.Charge(ctx, operator.ChargeCall{
 			Call: callOf("DemoShop.c1"), ReferenceCode: "R", Amount: "500", Currency: "XOF", Description: "d",
 			OnBehalfOf: "Demo",
@@ -164,13 +164,13 @@ var driverCalls = map[string]driverCall{
 	}},
 	"web payment":      {KindPayment, "DemoShop_1", sendPayment("web")},
 	"terminal payment": {KindPayment, "DemoShop_1", sendPayment("tpe")},
-	"SMS": {KindSMS, "DemoShop.s1", func(ctx context.Context, d *gateway.Driver) operator.Result {
+	"SMS": {KindSMS, "DemoShop.s1", func(ctx context.Context, d *carrierapi.Driver) operator.Result {
 		return d.SendSMS(ctx, operator.SMSCall{
 			Call: callOf("DemoShop.s1"), ISE2: "alias", Sender: "tel:+2250000", SenderName: "Demo", Message: "m",
 			NotifyURL: strings.Replace(callbackURL, "payments", "receipts", 1),
 		})
 	}},
-	"payer's SMS": {KindPayerSMS, "DemoShop_1", func(ctx context.Context, d *gateway.Driver) operator.Result {
+	"payer's SMS": {KindPayerSMS, "DemoShop_1", func(ctx context.Context, d *carrierapi.Driver) operator.Result {
 		return d.SendUserSMS(ctx, operator.UserSMSCall{Call: callOf("DemoShop_1"), MSISDN: "+2250707070707", Text: "t"})
 	}},
 }

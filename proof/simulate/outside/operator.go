@@ -28,7 +28,7 @@ type Outage struct {
 	From, To time.Time
 }
 
-// Operator is an operator's platform behind the protocol of the gateway driver. Set its fields before the first call.
+// Operator is an operator's platform behind the protocol of carrierapi. Set its fields before the first call.
 type Operator struct {
 	// Name is the operator's name in the operator table.
 	Name string

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/carrierapi"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/flouci"
-	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/mtn"
 	"mobilegateway/shared/operator/orangecm"
 	"mobilegateway/shared/operator/orangesms"
@@ -45,7 +45,7 @@ func New(secrets secret.Reader, outside Outside) *operator.DriverDirectory {
 	accounts, client := credentials.NewReader(secrets, outside.Now), upstream.NewClient(outside.Transport)
 	tokens := upstream.NewTokens(outside.Now, outside.Await)
 	return operator.NewDriverDirectory(map[string]operator.Driver{
-		gateway.DriverName:      gateway.New(accounts, client, outside.Now),
+		carrierapi.DriverName:   carrierapi.New(accounts, client, outside.Now),
 		mtn.DriverName:          mtn.New(accounts, client, tokens, outside.Now),
 		pawapay.DriverName:      pawapay.New(accounts, client, outside.Now),
 		orangecm.DriverName:     orangecm.New(accounts, client, tokens, outside.Now),

@@ -1,4 +1,4 @@
-package gateway_test
+package carrierapi_test
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/carrierapi"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )
@@ -30,12 +30,12 @@ func TestBaseURLs(t *testing.T) {
 		value := fmt.Sprintf(`{"sandbox":{"current":"a","accounts":{"a":{"base_url":%q,"access_token":"t"}}}}`, address)
 		secrets := secret.Static([]byte(value))
 		deployed, local := credentials.NewReader(secrets, time.Now), credentials.NewReader(secrets, time.Now)
-		_, err := gateway.New(deployed, upstream.NewClient(nil), time.Now).FindAccount(t.Context(), "sandbox", "")
+		_, err := carrierapi.New(deployed, upstream.NewClient(nil), time.Now).FindAccount(t.Context(), "sandbox", "")
 		if got := err == nil; got != want.deployed {
 			t.Errorf("a deployed function accepts %s: %v, want %v: %v", address, got, want.deployed, err)
 		}
 		local.AcceptPrivateNetworks()
-		_, err = gateway.New(local, upstream.NewClient(nil), time.Now).FindAccount(t.Context(), "sandbox", "")
+		_, err = carrierapi.New(local, upstream.NewClient(nil), time.Now).FindAccount(t.Context(), "sandbox", "")
 		if got := err == nil; got != want.local {
 			t.Errorf("a local function accepts %s: %v, want %v: %v", address, got, want.local, err)
 		}
@@ -53,7 +53,7 @@ func TestOperatorInPrivateNetworkIsCalled(t *testing.T) {
 		`"access_token":"t"}}}}`))
 	accounts := credentials.NewReader(secrets, time.Now)
 	accounts.AcceptPrivateNetworks()
-	local := gateway.New(accounts, upstream.NewClient(transport), time.Now)
+	local := carrierapi.New(accounts, upstream.NewClient(transport), time.Now)
 	call := operator.Call{Platform: "sandbox", Operator: "sandbox", AccountID: "a", UpstreamKey: "Shop_1"}
 	local.Pay(t.Context(), operator.PayCall{Call: call})
 	if !called {

@@ -1,11 +1,11 @@
-// Package gateway is the driver for platforms with the specification's own protocol. It sends the three operations, the
-// status lookup and the payer's SMS to the base URL of the operator's credentials.
+// Package carrierapi is the driver for platforms with the specification's own protocol, the API of a mobile carrier. It
+// sends the three operations, the status lookup and the payer's SMS to the base URL of the operator's credentials.
 //
 // It keeps no state of a transaction and sends each call once, with two exceptions under the same key. The first is a
 // cut of a reused connection before any response, if the operator's row declares repeats safe. The second is a 401
 // after which the credentials turn out to have changed. Its invariant: an outcome is Succeeded, Refused or NotApplied
 // only if the response, or the lack of a connection, proves it (decision "outcomes").
-package gateway
+package carrierapi
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"mobilegateway/shared/operator/upstream"
 )
 
-// DriverName is the driver's name in the rows of the operator table.
+// DriverName is the driver's name in the rows of the operator table, from before the package had its name.
 const DriverName = "gateway"
 
 // minRetryTime is the shortest remaining time for a retry.

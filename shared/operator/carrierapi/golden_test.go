@@ -1,4 +1,4 @@
-package gateway_test
+package carrierapi_test
 
 import (
 	"bufio"
@@ -19,13 +19,13 @@ import (
 	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/gateway"
+	"mobilegateway/shared/operator/carrierapi"
 )
 
 var update = flag.Bool("update", false, "write the golden requests again")
 
 // captureRequest receives one request and returns its bytes on the wire.
-func captureRequest(t *testing.T, send func(driver *gateway.Driver)) string {
+func captureRequest(t *testing.T, send func(driver *carrierapi.Driver)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,39 +56,39 @@ func captureRequest(t *testing.T, send func(driver *gateway.Driver)) string {
 
 // The upstream requests, byte for byte: method, path with its escapes, headers in the specification's spelling, body.
 func TestGoldenRequests(t *testing.T) {
-	requests := map[string]func(ctx context.Context, driver *gateway.Driver){
-		"charge": func(ctx context.Context, driver *gateway.Driver) {
+	requests := map[string]func(ctx context.Context, driver *carrierapi.Driver){
+		"charge": func(ctx context.Context, driver *carrierapi.Driver) {
 			driver.Charge(ctx, operatortest.SampleCharge(sandbox, ""))
 		},
-		"web": func(ctx context.Context, driver *gateway.Driver) {
+		"web": func(ctx context.Context, driver *carrierapi.Driver) {
 			driver.Pay(ctx, operatortest.SamplePay(sandbox, "", "web"))
 		},
-		"tpe": func(ctx context.Context, driver *gateway.Driver) {
+		"tpe": func(ctx context.Context, driver *carrierapi.Driver) {
 			driver.Pay(ctx, operatortest.SamplePay(sandbox, "", "tpe"))
 		},
-		"ussd-without-options": func(ctx context.Context, driver *gateway.Driver) {
+		"ussd-without-options": func(ctx context.Context, driver *carrierapi.Driver) {
 			call := operatortest.SamplePay(sandbox, "", "ussd")
 			call.OTP, call.MSISDN, call.Amount = "", "", "015.50"
 			driver.Pay(ctx, call)
 		},
-		"sms": func(ctx context.Context, driver *gateway.Driver) {
+		"sms": func(ctx context.Context, driver *carrierapi.Driver) {
 			driver.SendSMS(ctx, operatortest.SampleSMS(sandbox, ""))
 		},
-		"sms-without-receipt": func(ctx context.Context, driver *gateway.Driver) {
+		"sms-without-receipt": func(ctx context.Context, driver *carrierapi.Driver) {
 			call := operatortest.SampleSMS(sandbox, "")
 			call.NotifyURL = ""
 			driver.SendSMS(ctx, call)
 		},
-		"user-sms": func(ctx context.Context, driver *gateway.Driver) {
+		"user-sms": func(ctx context.Context, driver *carrierapi.Driver) {
 			driver.SendUserSMS(ctx, sampleUserSMS(""))
 		},
-		"get-status": func(ctx context.Context, driver *gateway.Driver) {
+		"get-status": func(ctx context.Context, driver *carrierapi.Driver) {
 			driver.LookUpPayment(ctx, operatortest.SampleStatus(sandbox, ""))
 		},
 	}
 	for name, send := range requests {
 		t.Run(name, func(t *testing.T) {
-			got := captureRequest(t, func(driver *gateway.Driver) {
+			got := captureRequest(t, func(driver *carrierapi.Driver) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				send(ctx, driver)

@@ -1,4 +1,4 @@
-package gateway_test
+package carrierapi_test
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/carrierapi"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/upstream"
 )
 
@@ -74,9 +74,9 @@ func (v *stubCredentials) Refresh(context.Context) ([]byte, error) {
 }
 
 // newDriver makes a driver with accounts at an address.
-func newDriver(baseURL string) (*gateway.Driver, *stubCredentials) {
+func newDriver(baseURL string) (*carrierapi.Driver, *stubCredentials) {
 	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
-	return gateway.New(credentials.NewReader(v, time.Now), upstream.NewClient(nil), time.Now), v
+	return carrierapi.New(credentials.NewReader(v, time.Now), upstream.NewClient(nil), time.Now), v
 }
 
 // requestError returns the JSON of an error.

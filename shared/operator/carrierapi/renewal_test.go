@@ -1,4 +1,4 @@
-package gateway_test
+package carrierapi_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/carrierapi"
 	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/gateway"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/secret"
 )
@@ -25,7 +25,7 @@ type renewal struct {
 	now     time.Time
 	value   []byte
 	fetches int
-	driver  *gateway.Driver
+	driver  *carrierapi.Driver
 }
 
 // Fetch implements secret.Source.
@@ -38,7 +38,7 @@ func newRenewal() *renewal {
 	r := &renewal{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return r.now }
 	cache := secret.NewCache(r, "operators", 5*time.Minute, 30*time.Second, clock)
-	r.driver = gateway.New(credentials.NewReader(cache, clock), upstream.NewClient(nil), clock)
+	r.driver = carrierapi.New(credentials.NewReader(cache, clock), upstream.NewClient(nil), clock)
 	return r
 }
 

@@ -1,4 +1,4 @@
-package gateway_test
+package carrierapi_test
 
 import (
 	"fmt"
