@@ -51,7 +51,7 @@ var hazardVariants = []variant{
 		platforms: true,
 		world:     smooth.with(choices{"platform": 4, "orders": last}),
 		edits: []edit{{
-			"shared/operator/upstream/clientcredentials.go", "token, err := b.Tokens.Get(ctx, key, ",
+			"shared/operator/upstream/client_credentials.go", "token, err := b.Tokens.Get(ctx, key, ",
 			"token, err := b.Tokens.Get(ctx, b.Credentials.Path, ",
 		}},
 	},
@@ -106,7 +106,7 @@ var hazardVariants = []variant{
 		invariants: []int{5},
 		world:      choices{"has a busy merchant": last, "change of a busy merchant": 0},
 		edits: []edit{{
-			"shared/merchant/cachedstore.go", "return entry.profile, true",
+			"shared/merchant/cached_store.go", "return entry.profile, true",
 			"entry.readAt = c.now().Round(0)\n\t\t\tentries[id] = entry\n\t\t\treturn entry.profile, true",
 		}},
 	},
