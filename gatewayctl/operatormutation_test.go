@@ -161,8 +161,8 @@ func (w *credentialsWorld) checkNeverBlamed(t *testing.T) (succeeded int) {
 		*key += strconv.Itoa(w.calls)
 	}
 	for name, result := range map[string]operator.Result{
-		"charge": driver.Charge(t.Context(), charge), "sms": driver.SendSMS(t.Context(), sms),
-		"pay": driver.Pay(t.Context(), payment).Result,
+		"charge": operator.Charge(t.Context(), driver, charge), "sms": operator.SendSMS(t.Context(), driver, sms),
+		"pay": operator.Pay(t.Context(), driver, payment).Result,
 	} {
 		switch {
 		case result.Outcome == operator.Succeeded:

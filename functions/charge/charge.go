@@ -75,7 +75,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	// Call the operator.
 	result := o.Pipeline.CallOperator(ctx, req, reservation,
 		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
-			return driver.Charge(ctx, params.operatorCall(common))
+			return operator.Charge(ctx, driver, params.operatorCall(common))
 		})
 	// Record the outcome and respond.
 	success := params.success(reservation.ID, location)

@@ -96,7 +96,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 			if reservation, refused = o.Pipeline.Prepare(ctx, driver, reservation, &call); refused.Fault != nil {
 				return refused
 			}
-			response = driver.Pay(ctx, call)
+			response = operator.Pay(ctx, driver, call)
 			return response.Result
 		})
 	// Record the outcome and respond.

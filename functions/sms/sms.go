@@ -90,7 +90,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 			if refused := o.Pipeline.TakeAccountRate(ctx, req, reservation); refused != nil {
 				return *refused
 			}
-			return driver.SendSMS(ctx, params.operatorCall(common, callbackURL))
+			return operator.SendSMS(ctx, driver, params.operatorCall(common, callbackURL))
 		})
 	if result.DuplicateKey && reservation.MayHaveSent() && !reservation.KeyTaken {
 		// The operator has the key from our own earlier attempt, so the message was sent (decision "outcomes").

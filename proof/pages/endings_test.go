@@ -335,7 +335,7 @@ func (e endings) refusalCell(t *testing.T, platform string) string {
 	for _, ending := range endingOrder {
 		for _, code := range orEmpty(codes[ending]) {
 			server.status, server.body = e.refusal(ending, code)
-			response := driver.Pay(t.Context(), pay)
+			response := operator.Pay(t.Context(), driver, pay)
 			if response.Outcome != operator.Refused {
 				continue
 			}

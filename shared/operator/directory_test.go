@@ -14,15 +14,6 @@ type minimalStubDriver struct{}
 func (minimalStubDriver) FindAccount(context.Context, string, string) (string, error) {
 	return "a1", nil
 }
-func (minimalStubDriver) Charge(context.Context, operator.ChargeCall) operator.Result {
-	return operator.Result{}
-}
-func (minimalStubDriver) Pay(context.Context, operator.PayCall) operator.PayResponse {
-	return operator.PayResponse{}
-}
-func (minimalStubDriver) SendSMS(context.Context, operator.SMSCall) operator.Result {
-	return operator.Result{}
-}
 
 // stubDriver implements the optional interfaces too.
 type stubDriver struct{ minimalStubDriver }

@@ -211,16 +211,14 @@ type ReceiptReader interface {
 	ReadReceipt(body []byte) (operatorReference string, statuses []ledger.Status, ok bool)
 }
 
-// Driver is implemented for every operator platform. A context always has a deadline, and a driver returns before it. A
-// driver keeps no state of a transaction, and repeats on its own only what its capabilities declare safe.
+// Driver is implemented for every operator platform. Each operation that a platform offers is an optional interface of
+// its driver, such as Charger. A context always has a deadline, and a driver returns before it. A driver keeps no state
+// of a transaction, and repeats on its own only what its capabilities declare safe.
 type Driver interface {
 	// FindAccount returns the id of a platform's credentials for a new call, so that the reservation pins them: id, or
 	// the current one for "". It makes no call except to the secret's source. An error is a *fault.Fault of kind
 	// IntegrationRejected: there are no usable credentials, and nothing may be reserved.
 	FindAccount(ctx context.Context, platform, id string) (string, error)
-	Charge(ctx context.Context, call ChargeCall) Result
-	Pay(ctx context.Context, call PayCall) PayResponse
-	SendSMS(ctx context.Context, call SMSCall) Result
 }
 
 // StatusLookup is implemented by drivers of operators with a status lookup for payments.

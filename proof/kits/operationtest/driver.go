@@ -75,12 +75,12 @@ func (d *Driver) CheckPayment(context.Context, operator.PayCall) *fault.Fault { 
 // CheckMessage implements operator.MessageChecker.
 func (d *Driver) CheckMessage(context.Context, operator.SMSCall) *fault.Fault { return d.Refused }
 
-// Charge implements operator.Driver.
+// Charge implements operator.Charger.
 func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.Result {
 	return d.handle(ctx, SentCall{Kind: "charge", Call: call.Call, Charge: call})
 }
 
-// Pay implements operator.Driver.
+// Pay implements operator.PaymentSender.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	response := operator.PayResponse{Result: d.handle(ctx, SentCall{Kind: "pay", Call: call.Call, Pay: call})}
 	if call.Channel == "web" && response.Outcome == operator.Succeeded {
@@ -91,7 +91,7 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	return response
 }
 
-// SendSMS implements operator.Driver.
+// SendSMS implements operator.MessageSender.
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
 	return d.handle(ctx, SentCall{Kind: "sms", Call: call.Call, SMS: call})
 }

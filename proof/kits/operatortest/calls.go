@@ -47,13 +47,13 @@ func operations(platform, account, material string, mayRepeat bool) []Operation 
 		charge := SampleCharge(platform, account)
 		list = append(list, Operation{"charge", charge.UpstreamKey,
 			func(ctx context.Context, d operator.Driver) operator.PayResponse {
-				return operator.PayResponse{Result: d.Charge(ctx, charge)}
+				return operator.PayResponse{Result: operator.Charge(ctx, d, charge)}
 			}})
 	}
 	for _, channel := range row.Channels {
 		pay := SamplePay(platform, account, channel)
 		pay.Material, pay.MayRepeat = material, mayRepeat
-		callPay := func(ctx context.Context, d operator.Driver) operator.PayResponse { return d.Pay(ctx, pay) }
+		callPay := func(ctx context.Context, d operator.Driver) operator.PayResponse { return operator.Pay(ctx, d, pay) }
 		list = append(list, Operation{channel, pay.UpstreamKey, callPay})
 	}
 	if slices.Contains(row.Operations, operator.AccountSMS) {
@@ -61,7 +61,7 @@ func operations(platform, account, material string, mayRepeat bool) []Operation 
 		sms.MayRepeat = mayRepeat
 		list = append(list, Operation{"sms", sms.UpstreamKey,
 			func(ctx context.Context, d operator.Driver) operator.PayResponse {
-				return operator.PayResponse{Result: d.SendSMS(ctx, sms)}
+				return operator.PayResponse{Result: operator.SendSMS(ctx, d, sms)}
 			}})
 	}
 	return list

@@ -131,7 +131,7 @@ func (s Suite) attempt(
 		if result.Outcome != operator.Succeeded {
 			return "", result
 		}
-		return material, driver.Pay(ctx, s.pay(op, material)).Result
+		return material, operator.Pay(ctx, driver, s.pay(op, material)).Result
 	}
 	return s.Material, op.Call(ctx, driver).Result
 }

@@ -103,10 +103,10 @@ func call(t *testing.T, driver operator.Driver, suite operatortest.Suite) {
 	t.Helper()
 	row, _ := operator.FindCapabilities(suite.Platform)
 	if row.Operations[0] == operator.AccountSMS {
-		driver.SendSMS(t.Context(), operatortest.SampleSMS(suite.Platform, ""))
+		operator.SendSMS(t.Context(), driver, operatortest.SampleSMS(suite.Platform, ""))
 		return
 	}
 	sample := operatortest.SamplePay(suite.Platform, "", row.Channels[0])
 	sample.Material = suite.Material
-	driver.Pay(t.Context(), sample)
+	operator.Pay(t.Context(), driver, sample)
 }

@@ -263,8 +263,8 @@ func TestUnsentPayments(t *testing.T) {
 
 func TestOtherOperations(t *testing.T) {
 	driver := newDriver(goodAccount("https://proxy.momoapi.mtn.com"), time.Now)
-	charge := driver.Charge(t.Context(), operatortest.SampleCharge("mtn", ""))
-	sms := driver.SendSMS(t.Context(), operatortest.SampleSMS("mtn", ""))
+	charge := operator.Charge(t.Context(), driver, operatortest.SampleCharge("mtn", ""))
+	sms := operator.SendSMS(t.Context(), driver, operatortest.SampleSMS("mtn", ""))
 	for _, result := range []operator.Result{charge, sms} {
 		if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
 			t.Errorf("outcome %d, %v", result.Outcome, result.Fault)

@@ -31,9 +31,9 @@ type payer struct {
 	PartyID     string `json:"partyId"`
 }
 
-// Pay implements operator.Driver. Succeeded means that MTN took the request. There is no reference yet, and no proof
-// that the payer has a wallet. After a refused token whose form proves nothing, the payment is sent once more, because
-// MTN takes one payment for each UUID. Then only a success or a refusal of the second send decides.
+// Pay implements operator.PaymentSender. Succeeded means that MTN took the request. There is no reference yet, and no
+// proof that the payer has a wallet. After a refused token whose form proves nothing, the payment is sent once more,
+// because MTN takes one payment for each UUID. Then only a success or a refusal of the second send decides.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	mayHaveTaken := false
 	response := d.SendTransaction(ctx, call.Call, paymentOf(call), func(x upstream.Exchange) bool {

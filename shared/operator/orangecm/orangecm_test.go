@@ -236,8 +236,10 @@ func TestAccounts(t *testing.T) {
 	unprepared := payCall()
 	unprepared.Material = ""
 	checkResult(t, driver.Pay(t.Context(), unprepared).Result, operator.NotApplied, fault.OperatorUnavailable)
-	checkResult(t, driver.Charge(t.Context(), operator.ChargeCall{}), operator.NotApplied, fault.IntegrationRejected)
-	checkResult(t, driver.SendSMS(t.Context(), operator.SMSCall{}), operator.NotApplied, fault.IntegrationRejected)
+	charge := operator.Charge(t.Context(), driver, operator.ChargeCall{})
+	sms := operator.SendSMS(t.Context(), driver, operator.SMSCall{})
+	checkResult(t, charge, operator.NotApplied, fault.IntegrationRejected)
+	checkResult(t, sms, operator.NotApplied, fault.IntegrationRejected)
 	if sent := stub.Requests(); len(sent) != 0 {
 		t.Errorf("%d requests were sent", len(sent))
 	}

@@ -206,8 +206,8 @@ func TestUnsentDeposits(t *testing.T) {
 	}
 	driver := newDriver("https://api.pawapay.io")
 	for _, result := range []operator.Result{
-		driver.Charge(t.Context(), operatortest.SampleCharge("mtn", "")),
-		driver.SendSMS(t.Context(), operatortest.SampleSMS("mtn", "")),
+		operator.Charge(t.Context(), driver, operatortest.SampleCharge("mtn", "")),
+		operator.SendSMS(t.Context(), driver, operatortest.SampleSMS("mtn", "")),
 	} {
 		if result.Outcome != operator.NotApplied {
 			t.Errorf("outcome %d", result.Outcome)

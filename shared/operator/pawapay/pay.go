@@ -43,7 +43,7 @@ type accountDetails struct {
 	Provider    string `json:"provider"`
 }
 
-// Pay implements operator.Driver. Succeeded means that pawaPay took the deposit for processing.
+// Pay implements operator.PaymentSender. Succeeded means that pawaPay took the deposit for processing.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	read := func(x upstream.Exchange) operator.PayResponse {
 		return operator.PayResponse{Result: classifyDeposit(x, call.Call)}

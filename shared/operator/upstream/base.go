@@ -13,8 +13,8 @@ import (
 	"mobilegateway/shared/operator/credentials"
 )
 
-// Base implements operator.Driver for a platform that has accounts and no operation. A driver embeds it, and adds what
-// its platform offers. It is safe for concurrent use.
+// Base implements operator.Driver by the accounts of a platform. A driver embeds it, and adds what its platform offers.
+// It is safe for concurrent use.
 type Base struct {
 	Accounts *credentials.Reader
 	Client   *Client
@@ -43,21 +43,6 @@ func (b *Base) FindAccount(ctx context.Context, platform, id string) (string, er
 		return "", unusable
 	}
 	return account.ID, nil
-}
-
-// Charge implements operator.Driver: the platform has no charges.
-func (b *Base) Charge(context.Context, operator.ChargeCall) operator.Result { return notOffered() }
-
-// Pay implements operator.Driver: the platform has no payments.
-func (b *Base) Pay(context.Context, operator.PayCall) operator.PayResponse {
-	return operator.PayResponse{Result: notOffered()}
-}
-
-// SendSMS implements operator.Driver: the platform has no messages.
-func (b *Base) SendSMS(context.Context, operator.SMSCall) operator.Result { return notOffered() }
-
-func notOffered() operator.Result {
-	return NotApplied(fault.IntegrationRejected, errors.New("the platform does not offer the operation"))
 }
 
 // findAccount returns an account that is usable in a country, "" for any. The fault is IntegrationRejected, and names
