@@ -201,6 +201,12 @@ func credentials(url string) secret.Static {
 		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, url, operatorToken)
 }
 
+// newDriver makes the driver of the sandbox at an address.
+func newDriver(url string) *carrierapi.Driver {
+	accounts := opcredentials.NewReader(credentials(url), time.Now, operator.CheckBaseURL)
+	return carrierapi.New(accounts, upstream.NewClient(nil), time.Now)
+}
+
 // TestGatewayDriverAgainstSandbox uses the program as a gateway and a merchant's engineer do. It makes a charge, and a
 // web payment with a PIN of the control port, its callback and its status. Both survive a restart.
 func TestGatewayDriverAgainstSandbox(t *testing.T) {
@@ -212,7 +218,7 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	}))
 	defer merchant.Close()
 	p := startProgram(t, path, dir)
-	driver := carrierapi.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
+	driver := newDriver(p.url)
 	call := operator.Call{Platform: "sandbox", Operator: "sandbox", AccountID: "a1", MCO: "OCI", Country: "CI",
 		GWToken: "t", GWAlias: "alias-5555", UpstreamKey: "Shop.c1"}
 	charged := driver.Charge(t.Context(), operator.ChargeCall{
@@ -251,7 +257,7 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	p.stop()
 
 	p = startProgram(t, path, dir)
-	driver = carrierapi.New(opcredentials.NewReader(credentials(p.url), time.Now), upstream.NewClient(nil), time.Now)
+	driver = newDriver(p.url)
 	found := driver.LookUpPayment(t.Context(), operator.StatusCall{Call: call, Channel: "web", Lang: "fr"})
 	if found.Status != ledger.Successful {
 		t.Errorf("status after a restart: %+v", found)

@@ -26,14 +26,6 @@ func NewDriverDirectory(drivers map[string]Driver, routes RouteReader) *DriverDi
 	return &DriverDirectory{maps.Clone(drivers), routes}
 }
 
-// AcceptPrivateNetworks lets every driver reach operators at http addresses of private networks. Call it
-// before the first use, and only in a function that is not deployed (decision "outgoing-addresses").
-func (d *DriverDirectory) AcceptPrivateNetworks() {
-	if accounts, ok := d.routes.(interface{ AcceptPrivateNetworks() }); ok {
-		accounts.AcceptPrivateNetworks()
-	}
-}
-
 // Routes returns the deployment's routes of now, with the error of RouteReader.
 func (d *DriverDirectory) Routes(ctx context.Context) (Routes, error) {
 	if d.routes == nil {

@@ -169,10 +169,8 @@ func (d *Dependencies) OperatorDirectory() *operator.DriverDirectory {
 		credentials := d.secretCache(settings.OperatorCredentialsSecret)
 		d.directory = drivers.New(credentials, drivers.Outside{
 			Transport: d.OperatorTransport, Now: d.Now, Await: d.Await,
+			AcceptsPrivateNetworks: d.Env.LoopbackAllowed(),
 		})
-		if d.Env.LoopbackAllowed() {
-			d.directory.AcceptPrivateNetworks()
-		}
 	}
 	return d.directory
 }

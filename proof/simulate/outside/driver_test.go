@@ -125,7 +125,8 @@ func newDriver(t *testing.T, base string) *carrierapi.Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return carrierapi.New(credentials.NewReader(secret.Static(document), time.Now), upstream.NewClient(nil), time.Now)
+	reader := credentials.NewReader(secret.Static(document), time.Now, operator.CheckBaseURL)
+	return carrierapi.New(reader, upstream.NewClient(nil), time.Now)
 }
 
 // callOf returns the common part of a call under a key.

@@ -29,12 +29,12 @@ func TestBaseURLs(t *testing.T) {
 	for address, want := range cases {
 		value := fmt.Sprintf(`{"sandbox":{"current":"a","accounts":{"a":{"base_url":%q,"access_token":"t"}}}}`, address)
 		secrets := secret.Static([]byte(value))
-		deployed, local := credentials.NewReader(secrets, time.Now), credentials.NewReader(secrets, time.Now)
+		deployed := credentials.NewReader(secrets, time.Now, operator.CheckBaseURL)
 		_, err := carrierapi.New(deployed, upstream.NewClient(nil), time.Now).FindAccount(t.Context(), "sandbox", "")
 		if got := err == nil; got != want.deployed {
 			t.Errorf("a deployed function accepts %s: %v, want %v: %v", address, got, want.deployed, err)
 		}
-		local.AcceptPrivateNetworks()
+		local := credentials.NewReader(secrets, time.Now, operator.CheckNearBaseURL)
 		_, err = carrierapi.New(local, upstream.NewClient(nil), time.Now).FindAccount(t.Context(), "sandbox", "")
 		if got := err == nil; got != want.local {
 			t.Errorf("a local function accepts %s: %v, want %v: %v", address, got, want.local, err)
@@ -51,8 +51,7 @@ func TestOperatorInPrivateNetworkIsCalled(t *testing.T) {
 	})
 	secrets := secret.Static([]byte(`{"sandbox":{"current":"a","accounts":{"a":{"base_url":"http://10.0.0.1",` +
 		`"access_token":"t"}}}}`))
-	accounts := credentials.NewReader(secrets, time.Now)
-	accounts.AcceptPrivateNetworks()
+	accounts := credentials.NewReader(secrets, time.Now, operator.CheckNearBaseURL)
 	local := carrierapi.New(accounts, upstream.NewClient(transport), time.Now)
 	call := operator.Call{Platform: "sandbox", Operator: "sandbox", AccountID: "a", UpstreamKey: "Shop_1"}
 	local.Pay(t.Context(), operator.PayCall{Call: call})

@@ -76,7 +76,7 @@ func (v *stubCredentials) Refresh(context.Context) ([]byte, error) {
 // newDriver makes a driver with accounts at an address.
 func newDriver(baseURL string) (*carrierapi.Driver, *stubCredentials) {
 	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
-	return carrierapi.New(credentials.NewReader(v, time.Now), upstream.NewClient(nil), time.Now), v
+	return carrierapi.New(credentials.NewReader(v, time.Now, operator.CheckBaseURL), upstream.NewClient(nil), time.Now), v
 }
 
 // requestError returns the JSON of an error.

@@ -55,9 +55,9 @@ const unprovenLifetime = 30 * time.Second
 
 // Reader reads accounts and routes. It is safe for concurrent use. All drivers of a function share one.
 type Reader struct {
-	secrets                secret.Reader
-	now                    func() time.Time
-	acceptsPrivateNetworks bool
+	secrets      secret.Reader
+	now          func() time.Time
+	checkBaseURL func(address string) error
 
 	mu      sync.Mutex
 	raw     []byte
@@ -66,13 +66,11 @@ type Reader struct {
 	proven  map[string]int // by platform: the version with which the last call worked
 }
 
-// NewReader makes a reader of the secret. It does not fetch it yet.
-func NewReader(secrets secret.Reader, now func() time.Time) *Reader {
-	return &Reader{secrets: secrets, now: now, proven: map[string]int{}}
+// NewReader makes a reader of the secret. It does not fetch it yet. checkBaseURL refuses an account's address to which
+// no token may be sent: operator.CheckBaseURL, or operator.CheckNearBaseURL in a function that is not deployed.
+func NewReader(secrets secret.Reader, now func() time.Time, checkBaseURL func(address string) error) *Reader {
+	return &Reader{secrets: secrets, now: now, checkBaseURL: checkBaseURL, proven: map[string]int{}}
 }
-
-// AcceptPrivateNetworks also accepts accounts with http addresses of private networks. Call it before the first use.
-func (r *Reader) AcceptPrivateNetworks() { r.acceptsPrivateNetworks = true }
 
 // Routes implements operator.RouteReader.
 func (r *Reader) Routes(ctx context.Context) (operator.Routes, error) {
@@ -186,11 +184,7 @@ func (r *Reader) selectAccount(raw []byte, platform, id string) (Account, error)
 		return Account{}, errors.New("the operator's account is not in the credentials: add it")
 	}
 	found := Account{platform, id, version, r.fieldsOf(doc, platform+"/"+id, stored)}
-	checkBaseURL := operator.CheckBaseURL
-	if r.acceptsPrivateNetworks {
-		checkBaseURL = operator.CheckNearBaseURL
-	}
-	if checkBaseURL(found.BaseURL()) != nil {
+	if r.checkBaseURL(found.BaseURL()) != nil {
 		return Account{}, errors.New("the operator's account has no usable base_url")
 	}
 	return found, nil

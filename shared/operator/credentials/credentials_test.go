@@ -60,7 +60,7 @@ const routesJSON = `"routes":{"mtn":[{"country":"CI","operation":"pay","to":"mtn
 func newReader(members ...string) (*credentials.Reader, *stored) {
 	document := "{" + strings.Join(members, ",") + "}"
 	s := &stored{cached: document, source: document, fetchedAt: now}
-	return credentials.NewReader(s, func() time.Time { return now }), s
+	return credentials.NewReader(s, func() time.Time { return now }, operator.CheckBaseURL), s
 }
 
 func TestRoutesBesidePlatforms(t *testing.T) {
@@ -99,7 +99,8 @@ func TestRoutesBesidePlatforms(t *testing.T) {
 // A document without routes is that of a deployment of earlier versions.
 func TestWithoutRoutes(t *testing.T) {
 	for _, routes := range []string{"", `,"routes":{}`, `,"routes":null`} {
-		reader := credentials.NewReader(secret.Static("{"+platformJSON("mtn", "t")+routes+"}"), time.Now)
+		value := secret.Static("{" + platformJSON("mtn", "t") + routes + "}")
+		reader := credentials.NewReader(value, time.Now, operator.CheckBaseURL)
 		got, err := reader.Routes(t.Context())
 		if err != nil || len(got.ByOperator) != 0 || !slices.Equal(got.Platforms, []string{"mtn"}) {
 			t.Errorf("%q: %+v, %v", routes, got, err)
@@ -121,7 +122,7 @@ func TestUnusableDocuments(t *testing.T) {
 		"an address without https":   strings.ReplaceAll("{"+platformJSON("mtn", private)+"}", "https:", "http:"),
 		"an address with a password": strings.ReplaceAll("{"+platformJSON("mtn", private)+"}", "op.ex", "u:p@op.ex"),
 	} {
-		reader := credentials.NewReader(secret.Static(document), time.Now)
+		reader := credentials.NewReader(secret.Static(document), time.Now, operator.CheckBaseURL)
 		_, err := reader.Check(t.Context(), "mtn", "")
 		if fault.FromError(err).Kind != fault.IntegrationRejected {
 			t.Errorf("%s: %v, want the fault of our credentials", name, err)
@@ -142,11 +143,11 @@ func TestUnusableDocuments(t *testing.T) {
 
 func TestPrivateNetworks(t *testing.T) {
 	const document = `{"mtn":{"current":"a1","accounts":{"a1":{"base_url":"http://192.168.1.2:8080"}}}}`
-	reader := credentials.NewReader(secret.Static(document), time.Now)
+	reader := credentials.NewReader(secret.Static(document), time.Now, operator.CheckBaseURL)
 	if _, err := reader.Find(t.Context(), "mtn", ""); err == nil {
 		t.Error("an http address of a private network is usable in a deployment")
 	}
-	reader.AcceptPrivateNetworks()
+	reader = credentials.NewReader(secret.Static(document), time.Now, operator.CheckNearBaseURL)
 	if found, err := reader.Find(t.Context(), "mtn", ""); err != nil || found.BaseURL() != "http://192.168.1.2:8080" {
 		t.Errorf("%q, %v", found.BaseURL(), err)
 	}
@@ -264,7 +265,7 @@ func TestRefreshBeforeCall(t *testing.T) {
 	if _, err := reader.Find(t.Context(), "mtn", "a3"); err == nil {
 		t.Error("a failed refresh: an account that is not there was found")
 	}
-	unfetched := credentials.NewReader(secret.Static("{"+platformJSON("mtn", "t")+"}"), time.Now)
+	unfetched := credentials.NewReader(secret.Static("{"+platformJSON("mtn", "t")+"}"), time.Now, operator.CheckBaseURL)
 	if found, err := unfetched.Find(t.Context(), "mtn", ""); err != nil || found.ID != "a1" {
 		t.Errorf("a value without a time: %q, %v", found.ID, err)
 	}

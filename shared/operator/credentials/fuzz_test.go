@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/secret"
 )
@@ -17,7 +18,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(`{"sandbox":null,"routes":[]}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, raw string) {
-		reader := credentials.NewReader(secret.Static(raw), time.Now)
+		reader := credentials.NewReader(secret.Static(raw), time.Now, operator.CheckBaseURL)
 		_, routesErr := reader.Routes(t.Context())
 		found, err := reader.Find(t.Context(), "sandbox", "")
 		if err != nil {

@@ -30,6 +30,9 @@ type Outside struct {
 	Now       func() time.Time
 	// Await waits for the token exchange of another goroutine; nil for pause.Until.
 	Await func(ctx context.Context, done <-chan struct{}) error
+	// AcceptsPrivateNetworks lets the drivers reach operators at http addresses of private networks, in a function that
+	// is not deployed (decision "outgoing-addresses").
+	AcceptsPrivateNetworks bool
 }
 
 // NewDirectory returns the drivers of all platforms over their own connections. secrets has their credentials
@@ -42,8 +45,12 @@ func NewDirectory(
 
 // New returns the drivers of all platforms. A new driver is a line.
 func New(secrets secret.Reader, outside Outside) *operator.DriverDirectory {
-	accounts, client := credentials.NewReader(secrets, outside.Now), upstream.NewClient(outside.Transport)
-	tokens := upstream.NewTokens(outside.Now, outside.Await)
+	checkBaseURL := operator.CheckBaseURL
+	if outside.AcceptsPrivateNetworks {
+		checkBaseURL = operator.CheckNearBaseURL
+	}
+	accounts := credentials.NewReader(secrets, outside.Now, checkBaseURL)
+	client, tokens := upstream.NewClient(outside.Transport), upstream.NewTokens(outside.Now, outside.Await)
 	return operator.NewDriverDirectory(map[string]operator.Driver{
 		carrierapi.DriverName:   carrierapi.New(accounts, client, outside.Now),
 		mtn.DriverName:          mtn.New(accounts, client, tokens, outside.Now),

@@ -40,7 +40,7 @@ func newDriver(t testing.TB, baseURL, publicKey string, at time.Time) *flouci.Dr
 		t.Fatal(err)
 	}
 	now := func() time.Time { return at }
-	return flouci.New(credentials.NewReader(secret.Static(raw), now), upstream.NewClient(nil), now)
+	return flouci.New(credentials.NewReader(secret.Static(raw), now, operator.CheckBaseURL), upstream.NewClient(nil), now)
 }
 
 func readFile(t testing.TB, name string) string {

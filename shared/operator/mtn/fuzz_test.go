@@ -23,7 +23,7 @@ func bodyOf(text string) io.ReadCloser { return io.NopCloser(strings.NewReader(t
 
 func newDriverOver(transport http.RoundTripper) *mtn.Driver {
 	accounts := secret.Static(marshalAccount(goodAccount("https://proxy.momoapi.mtn.com")))
-	reader := credentials.NewReader(accounts, time.Now)
+	reader := credentials.NewReader(accounts, time.Now, operator.CheckBaseURL)
 	return mtn.New(reader, upstream.NewClient(transport), upstream.NewTokens(time.Now, nil), time.Now)
 }
 

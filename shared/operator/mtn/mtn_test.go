@@ -63,7 +63,8 @@ func newDriver(account map[string]string, now func() time.Time) *mtn.Driver {
 }
 
 func newDriverOf(reader secret.Reader, now func() time.Time) *mtn.Driver {
-	return mtn.New(credentials.NewReader(reader, now), upstream.NewClient(nil), upstream.NewTokens(now, nil), now)
+	accounts := credentials.NewReader(reader, now, operator.CheckBaseURL)
+	return mtn.New(accounts, upstream.NewClient(nil), upstream.NewTokens(now, nil), now)
 }
 
 func marshalAccount(account map[string]string) []byte {

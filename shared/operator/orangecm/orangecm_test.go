@@ -50,7 +50,7 @@ func secretOf(t *testing.T, baseURL string, account map[string]string) secret.St
 func newDriver(t *testing.T, baseURL string, account map[string]string) *orangecm.Driver {
 	t.Helper()
 	now := time.Now
-	accounts := credentials.NewReader(secretOf(t, baseURL, account), now)
+	accounts := credentials.NewReader(secretOf(t, baseURL, account), now, operator.CheckBaseURL)
 	return orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(now, nil), now)
 }
 

@@ -370,7 +370,7 @@ func TestRotatedCredentials(t *testing.T) {
 		operatortest.Respond(200, strings.Replace(token, "token-1", "token-2", 1)),
 		operatortest.Respond(200, readFile(t, "status-success.json")))
 	secrets := &changingSecret{secretOf(t, stub.URL, fields())}
-	accounts := credentials.NewReader(secrets, time.Now)
+	accounts := credentials.NewReader(secrets, time.Now, operator.CheckBaseURL)
 	driver := orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(time.Now, nil), time.Now)
 	for _, key := range []string{"ck", "ck2"} {
 		account := fields()

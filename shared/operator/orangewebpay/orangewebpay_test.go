@@ -49,7 +49,7 @@ func newDriver(t testing.TB, fields map[string]string, c *clock) *orangewebpay.D
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := credentials.NewReader(secret.Static(raw), c.now)
+	reader := credentials.NewReader(secret.Static(raw), c.now, operator.CheckBaseURL)
 	return orangewebpay.New(reader, upstream.NewClient(nil), upstream.NewTokens(c.now, nil), c.now)
 }
 

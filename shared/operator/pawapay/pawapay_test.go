@@ -52,7 +52,8 @@ func newDriver(baseURL string) *pawapay.Driver {
 }
 
 func newDriverOf(reader secret.Reader, transport http.RoundTripper) *pawapay.Driver {
-	return pawapay.New(credentials.NewReader(reader, time.Now), upstream.NewClient(transport), time.Now)
+	accounts := credentials.NewReader(reader, time.Now, operator.CheckBaseURL)
+	return pawapay.New(accounts, upstream.NewClient(transport), time.Now)
 }
 
 // renewedSecret has another value after a refresh.

@@ -150,7 +150,7 @@ func TestVerifyReadsRenewedSecrets(t *testing.T) {
 	renewed["callback_secret"] = newSecret
 	source := &renewedSecret{credentialsOf(t, account("https://api.wave.com")), credentialsOf(t, renewed), nil}
 	clock := func() time.Time { return now }
-	driver := wave.New(credentials.NewReader(source, clock), upstream.NewClient(nil), clock)
+	driver := wave.New(credentials.NewReader(source, clock, operator.CheckBaseURL), upstream.NewClient(nil), clock)
 	callback := operator.StaticCallback{
 		Platform: platform, AccountID: "sn", PathSecret: newSecret, Header: func(string) string { return "" },
 	}

@@ -49,7 +49,7 @@ func credentialsOf(t testing.TB, fields map[string]any) []byte {
 func newDriver(t testing.TB, fields map[string]any) *wave.Driver {
 	t.Helper()
 	clock := func() time.Time { return now }
-	accounts := credentials.NewReader(secret.Static(credentialsOf(t, fields)), clock)
+	accounts := credentials.NewReader(secret.Static(credentialsOf(t, fields)), clock, operator.CheckBaseURL)
 	return wave.New(accounts, upstream.NewClient(nil), clock)
 }
 
