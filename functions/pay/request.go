@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
@@ -129,7 +130,7 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader, 
 	p.channel = validate.RequiredHeaderOneOf(req, doc, partChannel, operator.Channels()...)
 	p.headersValid = doc.FirstFault() == nil
 	lang := validate.RequiredHeader(req, doc, partLang)
-	if lang != "" && (len(lang) != langLength || !consistsOf(lang, asciiLetters)) {
+	if lang != "" && (len(lang) != langLength || !ascii.ConsistsOf(lang, ascii.Letters)) {
 		doc.RecordFault(fault.BrokenRule(partLang, "not two letters"))
 	}
 	p.lang = "en"
@@ -182,19 +183,11 @@ func (p *paymentParams) refusal(routes operator.Routes, profile *merchant.Profil
 func (p *paymentParams) readOrderID(doc *strictjson.Reader) {
 	p.orderID = doc.Text(partOrderID, maxOrderLength)
 	name, number, _ := strings.Cut(p.orderID, "_")
-	if p.orderID != "" && (!consistsOf(name, asciiLetters+asciiDigits) || !consistsOf(number, asciiDigits)) {
+	if p.orderID != "" && (!ascii.ConsistsOf(name, ascii.Letters+ascii.Digits) || !ascii.IsDigits(number)) {
 		doc.RecordFault(fault.BrokenRule(partOrderID, "not letters and digits, an underscore, digits"))
 	}
 	p.merchantName = name
 }
-
-const (
-	asciiDigits  = "0123456789"
-	asciiLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-)
-
-// consistsOf reports whether a text is not empty and all its characters are in a set.
-func consistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
 func (p *paymentParams) readAmount(doc *strictjson.Reader) {
 	p.amountText, _ = doc.Number(partAmount)

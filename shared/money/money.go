@@ -8,6 +8,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"mobilegateway/shared/ascii"
 )
 
 const (
@@ -40,7 +42,8 @@ func Parse(text string, exponent int) (minor int64, err error) {
 		return 0, ErrExponent
 	}
 	whole, decimals, hasPoint := strings.Cut(text, ".")
-	if !isDigits(whole, MaxWholeDigits) || (hasPoint && !isDigits(decimals, MaxDecimalDigits)) {
+	isLong := len(whole) > MaxWholeDigits || len(decimals) > MaxDecimalDigits
+	if isLong || !ascii.IsDigits(whole) || hasPoint && !ascii.IsDigits(decimals) {
 		return 0, ErrFormat
 	}
 	significant, excess := decimals, ""
@@ -82,9 +85,4 @@ func Format(minor int64, exponent int) string {
 	}
 	point := len(text) - exponent
 	return sign + text[:point] + "." + text[point:]
-}
-
-// isDigits is true for 1 to limit digits 0 to 9.
-func isDigits(text string, limit int) bool {
-	return text != "" && len(text) <= limit && strings.Trim(text, "0123456789") == ""
 }

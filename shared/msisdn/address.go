@@ -1,6 +1,10 @@
 package msisdn
 
-import "strings"
+import (
+	"strings"
+
+	"mobilegateway/shared/ascii"
+)
 
 // The limits of a sender address's digits. Short codes are usual, so the lower limit is 3 (decision "sms-sender"); 15
 // is the limit of E.164.
@@ -13,7 +17,7 @@ const (
 // calling code. It is not checked as a telephone number (decision "sms-sender"). The scheme must be in lower case.
 func ParseSender(text string) (number string, ok bool) {
 	number, hasTelScheme := strings.CutPrefix(text, "tel:+")
-	if !hasTelScheme || !isDigits(number) || len(number) < MinSenderDigits || len(number) > MaxSenderDigits {
+	if !hasTelScheme || !ascii.IsDigits(number) || len(number) < MinSenderDigits || len(number) > MaxSenderDigits {
 		return "", false
 	}
 	return number, true
@@ -24,7 +28,7 @@ func ParseSender(text string) (number string, ok bool) {
 func Mask(text string) string {
 	const kept, longest = 2, 20
 	length := min(len(text), longest)
-	if len(text) <= kept || !isDigits(text[len(text)-kept:]) {
+	if len(text) <= kept || !ascii.IsDigits(text[len(text)-kept:]) {
 		return strings.Repeat("*", length)
 	}
 	return strings.Repeat("*", length-kept) + text[len(text)-kept:]
@@ -33,7 +37,7 @@ func Mask(text string) string {
 // LastFourDigits returns the last four characters if all are digits, else "". They select the sandbox's outcome.
 func LastFourDigits(text string) string {
 	const four = 4
-	if len(text) < four || !isDigits(text[len(text)-four:]) {
+	if len(text) < four || !ascii.IsDigits(text[len(text)-four:]) {
 		return ""
 	}
 	return text[len(text)-four:]

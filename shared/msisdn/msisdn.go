@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/market"
 )
 
@@ -34,7 +35,7 @@ func (n Number) E164() string { return n.e164 }
 // (decision "msisdn-forms"). It fails with ErrFormat, ErrCountry or ErrLength.
 func Parse(text string, c market.Country) (Number, error) {
 	rest, international := strings.CutPrefix(text, "+")
-	if !isDigits(rest) {
+	if !ascii.IsDigits(rest) {
 		return Number{}, ErrFormat
 	}
 	if !international {
@@ -65,6 +66,3 @@ func matchesNumberPlan(national string, c market.Country) bool {
 	}
 	return slices.Contains(c.NationalLengths, len(national))
 }
-
-// isDigits is true for at least one digit, and nothing else.
-func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

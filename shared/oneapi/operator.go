@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 )
 
@@ -49,7 +50,7 @@ func renderOperatorException(o *fault.OperatorException) (ErrorResponse, bool) {
 // exceptionOfMessageID returns the exception and the status of a messageId by its form, SVCnnnn or POLnnnn. The codes
 // 900nnn are not passed on: they concern our credentials at the operator, not the merchant's (decision "outcomes").
 func exceptionOfMessageID(id string) (exception Exception, status int, ok bool) {
-	if len(id) != 7 || strings.Trim(id[3:], "0123456789") != "" {
+	if len(id) != 7 || !ascii.IsDigits(id[3:]) {
 		return "", 0, false
 	}
 	switch id[:3] {
@@ -97,7 +98,7 @@ func decodeException(raw json.RawMessage) (*fault.OperatorException, bool) {
 		return nil, false
 	}
 	id := scalarText(wire.MessageID)
-	if id == "" || len(id) > maxOperatorMessageID || strings.Trim(id, messageCharacters) != "" {
+	if len(id) > maxOperatorMessageID || !ascii.ConsistsOf(id, messageCharacters) {
 		return nil, false
 	}
 	return &fault.OperatorException{
@@ -107,7 +108,7 @@ func decodeException(raw json.RawMessage) (*fault.OperatorException, bool) {
 	}, true
 }
 
-const messageCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+const messageCharacters = ascii.Letters + ascii.Digits + "_-"
 
 // decodeVariables reads an array, or a single value as an array of one.
 func decodeVariables(raw json.RawMessage) []string {

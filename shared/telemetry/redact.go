@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/msisdn"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // filterWord returns a word of a closed vocabulary, and "" for anything else.
 func filterWord(text string) string {
-	if text == "" || len(text) > maxVocabularyWord || !strings.Contains(asciiLetters, text[:1]) ||
+	if text == "" || len(text) > maxVocabularyWord || !strings.Contains(ascii.Letters, text[:1]) ||
 		looksLikeCredential(text) {
 		return ""
 	}
@@ -31,7 +32,7 @@ func filterWord(text string) string {
 
 // filterIdentifier returns letters, digits, "-", "_" and "." up to a length, and "" for anything else.
 func filterIdentifier(text string, limit int) string {
-	if len(text) > limit || looksLikeCredential(text) || !consistsOf(text, asciiLetters+asciiDigits+"-_.") {
+	if len(text) > limit || looksLikeCredential(text) || !ascii.ConsistsOf(text, ascii.Letters+ascii.Digits+"-_.") {
 		return ""
 	}
 	return text
@@ -39,7 +40,7 @@ func filterIdentifier(text string, limit int) string {
 
 // filterMerchantName returns a possible merchant name, and "" for anything else (decision "merchant-names").
 func filterMerchantName(text string) string {
-	if len(text) > maxMerchantName || !consistsOf(text, asciiLetters+asciiDigits) {
+	if len(text) > maxMerchantName || !ascii.ConsistsOf(text, ascii.Letters+ascii.Digits) {
 		return ""
 	}
 	return maskPhoneNumber(text)
@@ -61,10 +62,10 @@ func redactKey(text string, mayBeOrderID bool) string {
 // truncateRandom keeps only the begin of each long random piece of a key, such as one of our tokens without its prefix.
 // A random piece has letters of both cases and digits, as base64 has.
 func truncateRandom(text string) string {
-	separates := func(char rune) bool { return !strings.ContainsRune(asciiLetters+asciiDigits+"-_+/=", char) }
+	separates := func(char rune) bool { return !strings.ContainsRune(ascii.Letters+ascii.Digits+"-_+/=", char) }
 	for _, piece := range strings.FieldsFunc(text, separates) {
-		if len(piece) >= minRandomLength && strings.ContainsAny(piece, asciiDigits) &&
-			strings.ContainsAny(piece, asciiLetters[:26]) && strings.ContainsAny(piece, asciiLetters[26:]) {
+		if len(piece) >= minRandomLength && strings.ContainsAny(piece, ascii.Digits) &&
+			strings.ContainsAny(piece, ascii.Letters[:26]) && strings.ContainsAny(piece, ascii.Letters[26:]) {
 			text = strings.Replace(text, piece, piece[:keptRandomLength]+Redacted, 1)
 		}
 	}
@@ -75,7 +76,7 @@ func truncateRandom(text string) string {
 // itself (decision "pay-order-id").
 func isOrderID(text string) bool {
 	name, number, found := strings.Cut(text, "_")
-	return found && len(text) <= maxOrderID && isDigits(number) && strings.ContainsFunc(name, unicode.IsLetter) &&
+	return found && len(text) <= maxOrderID && ascii.IsDigits(number) && strings.ContainsFunc(name, unicode.IsLetter) &&
 		filterMerchantName(name) == name && maskPhoneNumbers(name) == name
 }
 
@@ -84,7 +85,7 @@ func isUUID(text string) bool {
 	groups := strings.Split(text, "-")
 	lengths := []int{8, 4, 4, 4, 12}
 	return slices.EqualFunc(groups, lengths, func(group string, length int) bool {
-		return len(group) == length && consistsOf(group, asciiDigits+"abcdefABCDEF")
+		return len(group) == length && ascii.ConsistsOf(group, ascii.Digits+"abcdefABCDEF")
 	})
 }
 
@@ -92,7 +93,7 @@ func isUUID(text string) bool {
 func filterErrorID(text string) string {
 	for prefix, digits := range map[string]int{"SVC": 4, "POL": 4, "900": 3} {
 		number, found := strings.CutPrefix(text, prefix)
-		if found && len(number) == digits && isDigits(number) {
+		if found && len(number) == digits && ascii.IsDigits(number) {
 			return text
 		}
 	}
@@ -102,7 +103,7 @@ func filterErrorID(text string) string {
 // maskPhoneNumber masks text of 8 to 15 digits, with or without "+" or "tel:+".
 func maskPhoneNumber(text string) string {
 	number := strings.TrimPrefix(strings.TrimPrefix(text, "tel:"), "+")
-	if len(number) < 8 || len(number) > 15 || !isDigits(number) {
+	if len(number) < 8 || len(number) > 15 || !ascii.IsDigits(number) {
 		return text
 	}
 	return msisdn.Mask(number)
@@ -219,7 +220,7 @@ func looksLikeToken(text string) bool {
 	separates := func(char rune) bool { return strings.ContainsRune("/.:", char) }
 	for piece := range strings.FieldsFuncSeq(text, separates) {
 		letters := strings.ContainsFunc(piece, unicode.IsLetter)
-		if len(piece) >= minTokenLength && letters && strings.ContainsAny(piece, asciiDigits) {
+		if len(piece) >= minTokenLength && letters && strings.ContainsAny(piece, ascii.Digits) {
 			return true
 		}
 	}
@@ -231,7 +232,7 @@ func redactDigits(text string) string {
 	var kept strings.Builder
 	for i := 0; i < len(text); {
 		end := i
-		for end < len(text) && strings.Contains(asciiDigits, text[end:end+1]) {
+		for end < len(text) && strings.Contains(ascii.Digits, text[end:end+1]) {
 			end++
 		}
 		switch {
@@ -274,13 +275,3 @@ func truncate(text string, limit int) string {
 	}
 	return strings.ToValidUTF8(text[:limit], "")
 }
-
-const (
-	asciiDigits  = "0123456789"
-	asciiLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-)
-
-// consistsOf reports whether all characters of a text are in a set. It is true for an empty text.
-func consistsOf(text, set string) bool { return strings.Trim(text, set) == "" }
-
-func isDigits(text string) bool { return text != "" && consistsOf(text, asciiDigits) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
@@ -81,7 +82,7 @@ func headerName(target credentials.Account, name string) string {
 // checkSender accepts the sender address of the specification (SMS request, senderAddress).
 func checkSender(text string) error {
 	digits, isNumber := strings.CutPrefix(text, "tel:+")
-	if !isNumber || digits == "" || len(digits) > 15 || strings.Trim(digits, "0123456789") != "" {
+	if !isNumber || len(digits) > 15 || !ascii.IsDigits(digits) {
 		return errors.New("is not a sender of the form tel:+2250000")
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
@@ -77,7 +78,7 @@ func classifyException(x upstream.Exchange, exception *fault.OperatorException) 
 // (9009xx) concerns our credentials at the operator.
 func concernsRequest(id string) bool {
 	family := strings.HasPrefix(id, "SVC") || strings.HasPrefix(id, "POL")
-	return family && len(id) == 7 && strings.Trim(id[3:], "0123456789") == ""
+	return family && len(id) == 7 && ascii.IsDigits(id[3:])
 }
 
 // outcomeAfterRetry corrects the outcome of a retry after an exchange that may have been applied. Only a success or a

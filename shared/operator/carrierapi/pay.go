@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -93,7 +93,7 @@ func routingHeaders(call operator.Call, channel, lang string) map[string]string 
 // amountJSON writes an amount as the decimal that the specification requires, or as a text if it is not a JSON number
 // ("007").
 func amountJSON(amount string) json.RawMessage {
-	if json.Valid([]byte(amount)) && strings.Trim(amount, "0123456789.") == "" {
+	if json.Valid([]byte(amount)) && ascii.ConsistsOf(amount, ascii.Digits+".") {
 		return json.RawMessage(amount)
 	}
 	return strictjson.Marshal(amount)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -73,7 +74,7 @@ func accountFields() []operator.AccountField {
 
 // checkAPIUser accepts the characters of a UUID: a colon would end the user's name in the header.
 func checkAPIUser(text string) error {
-	if len(text) != 36 || strings.Trim(text, "0123456789abcdefABCDEF-") != "" {
+	if len(text) != 36 || !ascii.ConsistsOf(text, ascii.Digits+"abcdefABCDEF-") {
 		return errors.New("is not a UUID")
 	}
 	return nil

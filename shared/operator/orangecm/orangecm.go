@@ -13,9 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
@@ -55,7 +55,7 @@ func accountFields() []operator.AccountField {
 
 func checkDigits(count int) func(string) error {
 	return func(text string) error {
-		if len(text) != count || strings.Trim(text, "0123456789") != "" {
+		if len(text) != count || !ascii.IsDigits(text) {
 			return fmt.Errorf("is not %d digits", count)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
@@ -91,7 +92,7 @@ func isTokenRefusal(x upstream.Exchange) bool {
 func gatewayCode(x upstream.Exchange) string {
 	code := x.ErrorCode("code")
 	doc, isDocument := x.Document()
-	if !isDocument || upstream.Text(doc, "message") == "" || len(code) > 4 || strings.Trim(code, "0123456789") != "" {
+	if !isDocument || upstream.Text(doc, "message") == "" || len(code) > 4 || !ascii.IsDigits(code) {
 		return ""
 	}
 	return code

@@ -14,10 +14,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -210,8 +210,7 @@ func (x Exchange) ErrorCode(paths ...string) string {
 	}
 	for _, path := range paths {
 		code := TextOrNumber(response, path)
-		isNumber := strings.Trim(code, "0123456789") == ""
-		if code != "" && IsIdentifier(code) && !(isNumber && len(code) > maxCodeDigits) {
+		if IsIdentifier(code) && !(ascii.IsDigits(code) && len(code) > maxCodeDigits) {
 			return code
 		}
 	}

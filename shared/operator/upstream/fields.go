@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
-	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -42,8 +42,7 @@ func OptionalTextOrNumber(doc *strictjson.Reader, path string) string {
 
 // IsIdentifier reports whether a text has only letters and digits of ASCII, _ and -. It is then safe in a path.
 func IsIdentifier(text string) bool {
-	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-	return text != "" && strings.Trim(text, characters) == ""
+	return ascii.ConsistsOf(text, ascii.Letters+ascii.Digits+"_-")
 }
 
 // URL returns an absolute http or https URL; "" for anything else.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 )
@@ -24,7 +25,7 @@ func WSO2Refusal(x Exchange) string {
 		code, _, _ = strings.Cut(inside, "</ams:code>")
 	}
 	isOwn := strings.HasPrefix(code, "9008") || strings.HasPrefix(code, "9009")
-	if !isOwn || len(code) != 6 || strings.Trim(code, "0123456789") != "" {
+	if !isOwn || len(code) != 6 || !ascii.IsDigits(code) {
 		return ""
 	}
 	return code
