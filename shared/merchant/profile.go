@@ -10,14 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/outgoing"
 )
 
 // The operations that a profile can be entitled to.
 const (
-	OperationCharge = "charge"
-	OperationPay    = "pay"
-	OperationSMS    = "sms"
+	OperationCharge = string(ledger.Charge)
+	OperationPay    = string(ledger.Payment)
+	OperationSMS    = string(ledger.SMS)
 )
 
 // The statuses of a merchant.

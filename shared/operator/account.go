@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/localhost"
 )
 
 // The operations that an account serves, as its fields name them.
 const (
-	AccountCharge  = "charge"
-	AccountPay     = "pay" // with its status lookups
-	AccountSMS     = "sms"
+	AccountCharge  = string(ledger.Charge)
+	AccountPay     = string(ledger.Payment) // with its status lookups
+	AccountSMS     = string(ledger.SMS)
 	AccountUserSMS = "user-sms" // the SMS to a payer
 )
 
