@@ -244,7 +244,7 @@ func (c *operatorCheck) compare(
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
 	defer cancel()
 	notes, err := checker.CheckAccount(ctx, operator.Call{
-		Platform: account.Operator, AccountID: account.Account, OrderID: checkOrderID, Material: checkOrderID,
+		Platform: account.Operator, AccountID: account.Account, OrderID: checkOrderID, DriverData: checkOrderID,
 	}, stored.servicesOf(account))
 	for _, note := range notes {
 		fmt.Fprintf(s.Stderr, "Account %s of %s: %s.\n", account.Account, account.Operator, strings.TrimSpace(note))

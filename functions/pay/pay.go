@@ -119,7 +119,7 @@ func (o *Operation) callOutcomes(
 		Done: pending, Refused: ledger.CallOutcome{Status: ledger.Failed}, Unknown: pending,
 	}
 	outcomes.Refused.FailureReason = operator.RefusalReason(response.Fault)
-	outcomes.Done.ResponseStatus, outcomes.Done.Material = http.StatusCreated, response.Material
+	outcomes.Done.ResponseStatus, outcomes.Done.Material = http.StatusCreated, response.DriverData
 	if response.Status.Final() {
 		outcomes.Done.Report = &ledger.StatusReport{
 			Status: response.Status, Source: ledger.SourceResponse, OperatorReference: response.OperatorReference,

@@ -294,8 +294,8 @@ func TestPreparedPayment(t *testing.T) {
 	w.Send(t, mtnEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 	w.AssertCallCounts(t, 1, 0, 2, 1)
 	w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
-	if d.prepared != 1 || w.Driver.Calls()[1].Call.Material != "pay-token-1" {
-		t.Errorf("%d preparations; the retry has %q", d.prepared, w.Driver.Calls()[1].Call.Material)
+	if d.prepared != 1 || w.Driver.Calls()[1].Call.DriverData != "pay-token-1" {
+		t.Errorf("%d preparations; the retry has %q", d.prepared, w.Driver.Calls()[1].Call.DriverData)
 	}
 }
 
@@ -361,9 +361,9 @@ func TestCrashesOfPreparedPayment(t *testing.T) {
 			}
 			e := w.OnlyEntry(t, ledger.Payment)
 			for _, call := range w.Driver.Calls() {
-				if call.Call.UpstreamKey != e.UpstreamKey || call.Call.Material != e.Material {
+				if call.Call.UpstreamKey != e.UpstreamKey || call.Call.DriverData != e.Material {
 					t.Errorf("sent with key %s and %q, stored %s and %q",
-						call.Call.UpstreamKey, call.Call.Material, e.UpstreamKey, e.Material)
+						call.Call.UpstreamKey, call.Call.DriverData, e.UpstreamKey, e.Material)
 				}
 			}
 		})

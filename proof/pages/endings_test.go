@@ -299,7 +299,7 @@ func (e endings) endingCell(t *testing.T, platform string, ending ledger.Failure
 			call := operator.StatusCall{
 				Call: pay.Call, Channel: pay.Channel, Lang: pay.Lang, Amount: pay.Amount, Currency: pay.Currency,
 			}
-			call.Material = material
+			call.DriverData = material
 			found := reader.LookUpPayment(t.Context(), call)
 			if found.Status == "" || found.Status == ledger.Successful {
 				t.Errorf("%s reads %q from %s: %v", platform, found.Status, body, found.Cause)
@@ -329,7 +329,7 @@ func (e endings) refusalCell(t *testing.T, platform string) string {
 	driver := sampleDriver(t, platform, server)
 	row, _ := operator.FindCapabilities(platform)
 	pay := samplePayment(platform, row.Reach[0].Operator, row.Reach[0].Countries[0])
-	pay.Material = orEmpty(e.material)[0]
+	pay.DriverData = orEmpty(e.material)[0]
 	codes, _ := e.words(t)
 	var read []string
 	for _, ending := range endingOrder {

@@ -211,8 +211,8 @@ func (p *Pipeline) CallOperator(
 }
 
 // Prepare gets the platform's own key of a payment, if the driver needs one, and stores it before the payment is sent
-// (decision "prepare"). It returns the reservation as stored, and sets call.Material. A result with a fault means that
-// the payment must not be sent: it is certainly not applied.
+// (decision "prepare"). It returns the reservation as stored, and sets call.DriverData. A result with a fault means
+// that the payment must not be sent: it is certainly not applied.
 func (p *Pipeline) Prepare(
 	ctx context.Context, driver operator.Driver, reservation *ledger.Entry, call *operator.PayCall,
 ) (*ledger.Entry, operator.Result) {
@@ -234,7 +234,7 @@ func (p *Pipeline) Prepare(
 		notSent := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: cause}
 		return reservation, operator.Result{Outcome: operator.NotApplied, Fault: notSent}
 	}
-	call.Material = material
+	call.DriverData = material
 	return stored, operator.Result{}
 }
 

@@ -78,8 +78,8 @@ func TestPrepare(t *testing.T) {
 			w.Ledger.FailNext(storetest.Replace, c.fault)
 			call := operator.PayCall{Call: operator.NewCall(reservation)}
 			after, result := w.Pipeline.Prepare(t.Context(), driver, reservation, &call)
-			if maySend := result.Fault == nil; maySend != c.sent || maySend != (call.Material == "material") {
-				t.Errorf("result %+v, material %q; want sent %v", result, call.Material, c.sent)
+			if maySend := result.Fault == nil; maySend != c.sent || maySend != (call.DriverData == "material") {
+				t.Errorf("result %+v, material %q; want sent %v", result, call.DriverData, c.sent)
 			}
 			if !c.sent && result.Outcome != operator.NotApplied {
 				t.Errorf("outcome %v, want not applied", result.Outcome)
@@ -111,8 +111,8 @@ func TestNothingToPrepare(t *testing.T) {
 	call.Call = operator.NewCall(reservation)
 	driver := &preparingDriver{Driver: w.Driver}
 	_, result = w.Pipeline.Prepare(t.Context(), driver, reservation, &call)
-	if result.Fault != nil || driver.prepared != 0 || call.Material != "earlier" {
-		t.Errorf("%+v after %d preparations, material %q; want the earlier one", result, driver.prepared, call.Material)
+	if result.Fault != nil || driver.prepared != 0 || call.DriverData != "earlier" {
+		t.Errorf("%+v after %d preparations, material %q; want the earlier one", result, driver.prepared, call.DriverData)
 	}
 	if w.Ledger.CallCount(storetest.Replace) != 0 {
 		t.Error("something was written")

@@ -55,7 +55,7 @@ func (d *DriverDirectory) DriverOf(e *ledger.Entry) (Driver, bool) {
 // lacks what the lookup needs.
 func (d *DriverDirectory) StatusLookup(e *ledger.Entry) (StatusLookup, bool) {
 	driver, row, ok := d.Driver(PinOf(e).Platform)
-	if !ok || !row.HasStatusLookup || row.LookupNeedsMaterial && e.Material == "" {
+	if !ok || !row.HasStatusLookup || row.LookupNeedsDriverData && e.Material == "" {
 		return nil, false
 	}
 	reader, ok := driver.(StatusLookup)
@@ -79,7 +79,7 @@ func NewCall(e *ledger.Entry) Call {
 	country, _ := market.ByAlpha2(e.Country)
 	call := Call{
 		Platform: pin.Platform, AccountID: pin.Account, Operator: e.Operator, UpstreamKey: e.UpstreamKey,
-		MCO: country.MCO, Country: e.Country, Material: e.Material,
+		MCO: country.MCO, Country: e.Country, DriverData: e.Material,
 	}
 	if e.Kind == ledger.Payment {
 		call.OrderID = e.ID

@@ -110,13 +110,13 @@ func TestNewCall(t *testing.T) {
 	}
 	want := operator.Call{
 		Platform: "mtn-momo", AccountID: "ci", Operator: "mtn", UpstreamKey: "k-1", OrderID: "DemoShop_1",
-		Material: "m-1", MCO: "OCI", Country: "CI", // MayRepeat is for the caller to set
+		DriverData: "m-1", MCO: "OCI", Country: "CI", // MayRepeat is for the caller to set
 	}
 	if diff := cmp.Diff(want, operator.NewCall(e)); diff != "" {
 		t.Errorf("a routed payment (-want +got):\n%s", diff)
 	}
 	e.Kind, e.Account, e.Material = ledger.SMS, "a1", ""
-	want.Platform, want.AccountID, want.OrderID, want.Material = "mtn", "a1", "", ""
+	want.Platform, want.AccountID, want.OrderID, want.DriverData = "mtn", "a1", "", ""
 	if diff := cmp.Diff(want, operator.NewCall(e)); diff != "" {
 		t.Errorf("a message without a route (-want +got):\n%s", diff)
 	}

@@ -59,10 +59,10 @@ type Call struct {
 	Operator    string // mno-name
 	UpstreamKey string // Entry.UpstreamKey: the key of the transaction at the platform
 	OrderID     string // payments: the merchant's order_id
-	// Material is what the driver stored with the entry: Prepared, or PayResponse.Material. "" if there is none.
-	Material string
-	MCO      string // operator code of the country
-	Country  string // alpha-2
+	// DriverData is what the driver keeps with the entry for later calls: that of Prepare or of PayResponse, "" for none.
+	DriverData string
+	MCO        string // operator code of the country
+	Country    string // alpha-2
 	// MayRepeat is true if an earlier attempt under UpstreamKey may have reached the operator.
 	MayRepeat bool
 	// GWToken and GWAlias are the merchant's per-user values: passed on unchanged, never logged.
@@ -70,10 +70,10 @@ type Call struct {
 	GWAlias string
 }
 
-// IsAccountCheck reports whether the call is the lookup that checks an account. Its Material is its order_id, which no
-// platform makes. A driver whose lookups need Material reports OrderNotFound only then: otherwise a payment that the
-// platform has forgotten would expire.
-func (c Call) IsAccountCheck() bool { return c.Material != "" && c.Material == c.OrderID }
+// IsAccountCheck reports whether the call is the lookup that checks an account. Its DriverData is its order_id, which
+// no platform makes. A driver whose lookups need DriverData reports OrderNotFound only then: otherwise a payment that
+// the platform has forgotten would expire.
+func (c Call) IsAccountCheck() bool { return c.DriverData != "" && c.DriverData == c.OrderID }
 
 // ChargeCall is a one-time charge. Texts are sent as the merchant wrote them.
 type ChargeCall struct {
@@ -106,8 +106,8 @@ type PayResponse struct {
 	Result
 	// Status is Successful or Failed if the platform decided the payment at once, with Succeeded; "" for pending.
 	Status ledger.Status
-	// Material is stored with the entry, and is Call.Material of every later call; at most 512 characters.
-	Material   string
+	// DriverData is stored with the entry, and is Call.DriverData of every later call; at most 512 characters.
+	DriverData string
 	PayToken   string
 	PaymentURL string
 	NotifToken string
@@ -242,10 +242,10 @@ type UserSMSCall struct {
 }
 
 // Preparer is implemented by drivers whose platform makes its own key of a payment before the payment itself. Prepare
-// moves no money: a lost response is harmless. The caller stores the material before it calls Pay, and never prepares
-// an entry with material again. Each outcome but Succeeded is NotApplied.
+// moves no money: a lost response is harmless. The caller stores driverData before it calls Pay, and never prepares an
+// entry with DriverData again. Each outcome but Succeeded is NotApplied.
 type Preparer interface {
-	Prepare(ctx context.Context, call PayCall) (material string, result Result)
+	Prepare(ctx context.Context, call PayCall) (driverData string, result Result)
 }
 
 // UserSMSSender is implemented by drivers that can send the payer's SMS.

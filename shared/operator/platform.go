@@ -61,8 +61,8 @@ type Capabilities struct {
 	ResendWindow time.Duration
 	// HasStatusLookup is true if the driver implements StatusLookup for it.
 	HasStatusLookup bool
-	// LookupNeedsMaterial is true if only what the response to the payment brought finds the payment.
-	LookupNeedsMaterial bool
+	// LookupNeedsDriverData is true if only what the response to the payment brought finds the payment.
+	LookupNeedsDriverData bool
 	// NotFound is what a lookup proves that does not find the payment. It counts from NotFoundAfter after the last
 	// send.
 	NotFound      NotFoundMeaning
@@ -74,7 +74,7 @@ type Capabilities struct {
 	// InertAfter is how long a payment's page lives after the last send. Without a stored page no payer can pay later.
 	// 0 means that this is not certain (decision "inert-payments").
 	InertAfter time.Duration
-	// Prepares is true if the driver is a Preparer: without Material nothing was ever sent (decision "prepare").
+	// Prepares is true if the driver is a Preparer: without DriverData nothing was ever sent (decision "prepare").
 	Prepares bool
 	// KeyForm is the form of a payment's upstream key.
 	KeyForm KeyForm

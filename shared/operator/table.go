@@ -31,7 +31,7 @@ var capabilityTable = []Capabilities{
 		Platform: "orange-webpay", DriverName: "orangewebpay",
 		Reach:      []Reach{{"orange", []string{"CI", "BF", "CM", "SN"}}},
 		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true,
-		LookupNeedsMaterial: true, OTPRule: OTPUnused, SendsUserSMS: true, MaxCallbackURL: 120,
+		LookupNeedsDriverData: true, OTPRule: OTPUnused, SendsUserSMS: true, MaxCallbackURL: 120,
 	},
 	{
 		Platform: "wave-checkout", DriverName: "wave", Reach: []Reach{{"wave", []string{"SN", "CI", "BF"}}},
@@ -42,7 +42,7 @@ var capabilityTable = []Capabilities{
 	{
 		Platform: "orange-cm", DriverName: "orangecm", Reach: []Reach{{"orange", []string{"CM"}}},
 		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyShort,
-		Prepares: true, LookupNeedsMaterial: true, OTPRule: OTPUnused, SendsUserSMS: true,
+		Prepares: true, LookupNeedsDriverData: true, OTPRule: OTPUnused, SendsUserSMS: true,
 	},
 	{
 		Platform: "orange-sms", DriverName: "orangesms", Reach: []Reach{{"orange", allCountries}},
@@ -64,7 +64,7 @@ var capabilityTable = []Capabilities{
 	},
 	{
 		Platform: "flouci-checkout", DriverName: "flouci", Reach: []Reach{{"flouci", []string{"TN"}}},
-		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true, LookupNeedsMaterial: true,
+		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true, LookupNeedsDriverData: true,
 		OTPRule: OTPUnused, SendsUserSMS: true,
 	},
 }

@@ -39,8 +39,8 @@ func Operations(platform, account string) []Operation {
 	return operations(platform, account, "", false)
 }
 
-// operations are Operations with the material of payments, and as repeats.
-func operations(platform, account, material string, mayRepeat bool) []Operation {
+// operations are Operations with the driver's data of payments, and as repeats.
+func operations(platform, account, driverData string, mayRepeat bool) []Operation {
 	row := rowOf(platform)
 	var list []Operation
 	if slices.Contains(row.Operations, operator.AccountCharge) {
@@ -52,7 +52,7 @@ func operations(platform, account, material string, mayRepeat bool) []Operation 
 	}
 	for _, channel := range row.Channels {
 		pay := SamplePay(platform, account, channel)
-		pay.Material, pay.MayRepeat = material, mayRepeat
+		pay.DriverData, pay.MayRepeat = driverData, mayRepeat
 		callPay := func(ctx context.Context, d operator.Driver) operator.PayResponse { return operator.Pay(ctx, d, pay) }
 		list = append(list, Operation{channel, pay.UpstreamKey, callPay})
 	}

@@ -11,14 +11,14 @@ import (
 	"mobilegateway/shared/operator/drivers"
 )
 
-// operations are the sample calls of the platform, with the suite's material.
+// operations are the sample calls of the platform, with the suite's data of the driver.
 func (s Suite) operations(account string, mayRepeat bool) []Operation {
-	return operations(s.Platform, account, s.Material, mayRepeat)
+	return operations(s.Platform, account, s.DriverData, mayRepeat)
 }
 
 func (s Suite) statusCall() operator.StatusCall {
 	call := SampleStatus(s.Platform, "")
-	call.Channel, call.Material = rowOf(s.Platform).Channels[0], s.Material
+	call.Channel, call.DriverData = rowOf(s.Platform).Channels[0], s.DriverData
 	return call
 }
 

@@ -28,16 +28,16 @@ func (s Suite) lostResponse(t *testing.T) {
 	}
 	for i, op := range s.operations("", false) {
 		stub := s.stub(t, CloseConnection())
-		material, result := s.attempt(t.Context(), t, stub, op)
+		driverData, result := s.attempt(t.Context(), t, stub, op)
 		if result.Outcome != operator.Unknown || len(stub.Requests()) != 1 {
 			t.Fatalf("%s: outcome %d after %d requests", op.Name, result.Outcome, len(stub.Requests()))
 		}
 		call := s.statusCall()
-		if call.Material = material; !row.Prepares {
-			call.Material = "" // the response would have had it
+		if call.DriverData = driverData; !row.Prepares {
+			call.DriverData = "" // the response would have had it
 		}
 		stub.SetResponses(s.lookupResponse(s.Lookup.successWord()))
-		found, canFind := s.lookUp(t, stub, call), row.Prepares || !row.LookupNeedsMaterial
+		found, canFind := s.lookUp(t, stub, call), row.Prepares || !row.LookupNeedsDriverData
 		if (found.Status == ledger.Successful) != canFind || !canFind && found.Status != "" {
 			t.Errorf("%s: the lookup found %q: %v", op.Name, found.Status, found.Cause)
 		}
@@ -48,7 +48,7 @@ func (s Suite) lostResponse(t *testing.T) {
 			continue
 		}
 		stub.SetResponses(s.DuplicateResponse)
-		result = s.runCall(t, s.newDriver(t, stub), operations(s.Platform, "", material, true)[i])
+		result = s.runCall(t, s.newDriver(t, stub), operations(s.Platform, "", driverData, true)[i])
 		sent := businessCalls(stub)
 		if result.Outcome != operator.Unknown || !result.DuplicateKey || len(sent) != 2 {
 			t.Fatalf("%s: repeat with outcome %d, %d business calls", op.Name, result.Outcome, len(sent))

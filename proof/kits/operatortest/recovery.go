@@ -78,10 +78,10 @@ func (s Suite) noToken(t *testing.T) {
 	}
 }
 
-// pay is the sample payment of an operation's channel with a material.
-func (s Suite) pay(op Operation, material string) operator.PayCall {
+// pay is the sample payment of an operation's channel with the driver's data.
+func (s Suite) pay(op Operation, driverData string) operator.PayCall {
 	call := SamplePay(s.Platform, "", op.Name)
-	call.Material = material
+	call.DriverData = driverData
 	return call
 }
 
@@ -104,7 +104,7 @@ func (s Suite) crashes(t *testing.T) {
 				cancel()
 				return CloseConnection()
 			}
-			material, result := s.attempt(ctx, t, stub, op)
+			driverData, result := s.attempt(ctx, t, stub, op)
 			cancel()
 			if requests < crashAt {
 				break // the call has no more requests
@@ -116,24 +116,24 @@ func (s Suite) crashes(t *testing.T) {
 			if result.Outcome != want {
 				t.Errorf("%s: crash in request %d: outcome %d, want %d", op.Name, crashAt, result.Outcome, want)
 			}
-			s.retry(t, stub, operations(s.Platform, "", material, business)[i], op, business)
+			s.retry(t, stub, operations(s.Platform, "", driverData, business)[i], op, business)
 		}
 	}
 }
 
-// attempt prepares a call and makes it, and returns the material that the entry has then.
+// attempt prepares a call and makes it, and returns the driver's data that the entry has then.
 func (s Suite) attempt(
 	ctx context.Context, t *testing.T, stub *StubOperator, op Operation,
-) (material string, result operator.Result) {
+) (driverData string, result operator.Result) {
 	driver := s.newDriver(t, stub)
 	if preparer, ok := driver.(operator.Preparer); ok {
-		material, result = preparer.Prepare(ctx, s.pay(op, ""))
+		driverData, result = preparer.Prepare(ctx, s.pay(op, ""))
 		if result.Outcome != operator.Succeeded {
 			return "", result
 		}
-		return material, operator.Pay(ctx, driver, s.pay(op, material)).Result
+		return driverData, operator.Pay(ctx, driver, s.pay(op, driverData)).Result
 	}
-	return s.Material, op.Call(ctx, driver).Result
+	return s.DriverData, op.Call(ctx, driver).Result
 }
 
 // retry makes a call again in a new process. After an attempt that may have been applied, it needs a platform that

@@ -69,12 +69,12 @@ func (s Suite) lookupReports(t *testing.T) {
 	if s.NotFoundResponse == nil {
 		return
 	}
-	means := rowOf(s.Platform).NotFound == operator.NotFoundNeverSent || s.Material == ""
+	means := rowOf(s.Platform).NotFound == operator.NotFoundNeverSent || s.DriverData == ""
 	if found := look(s.NotFoundResponse); found.OrderNotFound != means || found.Status != "" || found.Cause == nil {
 		t.Errorf("too early: not found %v, want %v; status %q", found.OrderNotFound, means, found.Status)
 	}
 	check := s.statusCall()
-	check.Material = check.OrderID
+	check.DriverData = check.OrderID
 	if found := s.lookUp(t, s.stub(t, s.NotFoundResponse), check); !found.OrderNotFound {
 		t.Errorf("the check of an account: %+v", found)
 	}

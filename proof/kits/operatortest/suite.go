@@ -33,8 +33,8 @@ type Suite struct {
 	// Preparatory responds to a request that moves no money, such as a token exchange or a preparation; nil for any
 	// other.
 	Preparatory func(r *http.Request) Responder
-	// Material is that of the sample payments, for a Preparer and for lookups.
-	Material string
+	// DriverData is that of the sample payments, for a Preparer and for lookups.
+	DriverData string
 	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, and a
 	// refusal that certainly applied nothing. TokenRefusedResponse refuses the token or the key before the call is
 	// processed. DuplicateResponse reports a known key.

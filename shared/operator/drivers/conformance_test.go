@@ -215,7 +215,7 @@ func orangeWebPaySuite(t *testing.T) operatortest.Suite {
 		}
 	}
 	return operatortest.Suite{
-		Platform: "orange-webpay", Material: "v1f5720d",
+		Platform: "orange-webpay", DriverData: "v1f5720d",
 		Account: map[string]any{
 			"segment": "ci", "merchant_key": "merchant-very-private", "client_id": "client-1",
 			"client_secret": "client-very-private",
@@ -250,7 +250,7 @@ func orangeCMSuite(t *testing.T) operatortest.Suite {
 		},
 	}
 	return operatortest.Suite{
-		Platform: "orange-cm", Material: payToken, Account: account,
+		Platform: "orange-cm", DriverData: payToken, Account: account,
 		Renewed: map[string]any{"api_password": "renewed-very-private"},
 		Preparatory: func(r *http.Request) operatortest.Responder {
 			if strings.HasSuffix(r.URL.Path, "/mp/init") {
@@ -292,7 +292,7 @@ func orangeSMSSuite(t *testing.T) operatortest.Suite {
 
 func flouciSuite(t *testing.T) operatortest.Suite {
 	return operatortest.Suite{
-		Platform: "flouci-checkout", Material: "AgCKuBm0S5uLPghBo571MQ 1",
+		Platform: "flouci-checkout", DriverData: "AgCKuBm0S5uLPghBo571MQ 1",
 		Account:              map[string]any{"public_key": "app-1", "private_key": "key-very-private"},
 		Renewed:              map[string]any{"private_key": "renewed-very-private"},
 		SuccessResponse:      always(200, readFile(t, "flouci", "pay-response.json")),

@@ -107,6 +107,6 @@ func call(t *testing.T, driver operator.Driver, suite operatortest.Suite) {
 		return
 	}
 	sample := operatortest.SamplePay(suite.Platform, "", row.Channels[0])
-	sample.Material = suite.Material
+	sample.DriverData = suite.DriverData
 	operator.Pay(t.Context(), driver, sample)
 }

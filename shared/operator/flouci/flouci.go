@@ -93,7 +93,7 @@ type payRequest struct {
 	Seconds     int    `json:"session_timeout_secs"`
 }
 
-// Pay creates a payment page. Its Material is Flouci's id and the time until which a failure does not count.
+// Pay creates a payment page. Its DriverData is Flouci's id and the time until which a failure does not count.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	read := func(x upstream.Exchange) operator.PayResponse {
 		return readPage(x, call.UpstreamKey, d.now().Add(sessionLife+failureMargin))
@@ -154,9 +154,9 @@ func readPage(x upstream.Exchange, key string, mayFailAt time.Time) operator.Pay
 	switch {
 	case x.IsSuccess() && isID(id) && address != "" && isKeyOrAbsent(doc, key) && !hasFailed(doc):
 		return operator.PayResponse{
-			Result:   operator.Result{Outcome: operator.Succeeded},
-			Material: id + " " + strconv.FormatInt(mayFailAt.Unix(), 10),
-			PayToken: id, PaymentURL: address, NotifToken: upstream.NotifToken(key, id),
+			Result:     operator.Result{Outcome: operator.Succeeded},
+			DriverData: id + " " + strconv.FormatInt(mayFailAt.Unix(), 10),
+			PayToken:   id, PaymentURL: address, NotifToken: upstream.NotifToken(key, id),
 		}
 	case hasMessage(x) && slices.Contains(refusals, x.Status):
 		result = upstream.NotApplied(fault.IntegrationRejected, cause)
@@ -166,7 +166,7 @@ func readPage(x upstream.Exchange, key string, mayFailAt time.Time) operator.Pay
 	return operator.PayResponse{Result: result}
 }
 
-// isID reports whether a text can be an id of Flouci's in Material.
+// isID reports whether a text can be an id of Flouci's in DriverData.
 func isID(text string) bool {
 	const maxLength = 128
 	return text != "" && len(text) <= maxLength && !strings.Contains(text, " ")
@@ -183,17 +183,17 @@ var statuses = map[string]ledger.Status{
 	"PENDING": ledger.Pending, "SUCCESS": ledger.Successful, "FAILURE": ledger.Failed, "EXPIRED": ledger.Expired,
 }
 
-// LookUpPayment implements operator.StatusLookup. Without Material, because the response to the payment was lost, there
-// is no lookup. A payment that Flouci forgot must not expire: only the check of an account finds none.
+// LookUpPayment implements operator.StatusLookup. Without DriverData, because the response to the payment was lost,
+// there is no lookup. A payment that Flouci forgot must not expire: only the check of an account finds none.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	if call.Material == "" {
+	if call.DriverData == "" {
 		return operator.StatusResponse{Cause: errors.New("the payment has no id: its response was lost")}
 	}
 	return d.SendLookup(ctx, call.Call, newLookup(call, d.now()))
 }
 
 func newLookup(call operator.StatusCall, now time.Time) upstream.Lookup {
-	id, deadline, _ := strings.Cut(call.Material, " ")
+	id, deadline, _ := strings.Cut(call.DriverData, " ")
 	return upstream.Lookup{
 		Build: func(credentials.Account) (upstream.Request, *fault.Fault) {
 			return upstream.Request{Method: http.MethodGet, URL: apiPath + "verify_payment/" + url.PathEscape(id)}, nil

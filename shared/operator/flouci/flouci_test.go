@@ -26,10 +26,10 @@ const (
 	privateKey = "private-key-very-private"
 )
 
-// start is the time of the payment, and material what the driver stores then.
+// start is the time of the payment, and driverData what the driver stores then.
 var start = time.Unix(1795345200, 0)
 
-const material = "AgCKuBm0S5uLPghBo571MQ 1795346400"
+const driverData = "AgCKuBm0S5uLPghBo571MQ 1795346400"
 
 func newDriver(t testing.TB, baseURL, publicKey string, at time.Time) *flouci.Driver {
 	t.Helper()
@@ -60,7 +60,7 @@ func payCall() operator.PayCall {
 
 func statusCall() operator.StatusCall {
 	call := operatortest.SampleStatus(platform, "tn")
-	call.Material = material
+	call.DriverData = driverData
 	return call
 }
 
@@ -76,7 +76,7 @@ func TestGoldenRequests(t *testing.T) {
 		operatortest.Respond(200, readFile(t, "status-response.json")))
 	driver := newDriver(t, stub.URL, "app-1", start)
 	want := operator.PayResponse{
-		Result: operator.Result{Outcome: operator.Succeeded, HTTPStatus: 200}, Material: material,
+		Result: operator.Result{Outcome: operator.Succeeded, HTTPStatus: 200}, DriverData: driverData,
 		PayToken: "AgCKuBm0S5uLPghBo571MQ", PaymentURL: "https://checkout.flouci.com/shop/AgCKuBm0S5uLPghBo571MQ",
 		NotifToken: "700d041e0d167eeda55f90a4a0979fbb", // derived: stored with payments, so it never changes
 	}
@@ -146,8 +146,8 @@ func TestOutcomes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			stub := operatortest.NewStubOperator(t, operatortest.Respond(c.status, c.body))
 			got := newDriver(t, stub.URL, "app-1", start).Pay(t.Context(), payCall())
-			if got.Outcome != c.outcome || (got.Material != "") != (c.outcome == operator.Succeeded) {
-				t.Fatalf("outcome %d, material %q, want outcome %d", got.Outcome, got.Material, c.outcome)
+			if got.Outcome != c.outcome || (got.DriverData != "") != (c.outcome == operator.Succeeded) {
+				t.Fatalf("outcome %d, data of the driver %q, want outcome %d", got.Outcome, got.DriverData, c.outcome)
 			}
 			if got.Fault != nil && (got.Fault.Kind != c.kind || strings.Contains(got.Fault.Error(), "very-private")) {
 				t.Errorf("fault %v, want kind %v without private text", got.Fault, c.kind)
@@ -161,7 +161,7 @@ func TestUnsentCalls(t *testing.T) {
 	otherCurrency := payCall()
 	otherCurrency.Currency = "XOF"
 	lost := statusCall()
-	lost.Material = ""
+	lost.DriverData = ""
 	driver, colon := newDriver(t, stub.URL, "app-1", start), newDriver(t, stub.URL, "app:1", start)
 	for name, result := range map[string]operator.Result{
 		"another currency": driver.Pay(t.Context(), otherCurrency).Result,
@@ -231,7 +231,7 @@ func TestLookupOfCheck(t *testing.T) {
 	} {
 		stub := operatortest.NewStubOperator(t, operatortest.Respond(404, body))
 		call := statusCall()
-		call.Material = call.OrderID
+		call.DriverData = call.OrderID
 		got := newDriver(t, stub.URL, "app-1", start).LookUpPayment(t.Context(), call)
 		if got.OrderNotFound != want || got.Status != "" || got.Cause == nil {
 			t.Errorf("%s: not found %v, status %q, %v", body, got.OrderNotFound, got.Status, got.Cause)

@@ -25,11 +25,11 @@ func FuzzResponse(f *testing.F) {
 	for _, status := range []int{200, 302, 400, 401, 403, 404, 409, 429, 500, 503} {
 		f.Add(status, `{"result":{"message":"m"}}`)
 	}
-	call := operator.StatusCall{Call: operator.Call{UpstreamKey: "DemoShop_42", Material: "id 1"}}
+	call := operator.StatusCall{Call: operator.Call{UpstreamKey: "DemoShop_42", DriverData: "id 1"}}
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
 		page := readPage(x, "DemoShop_42", time.Unix(0, 0))
-		isComplete := page.PayToken != "" && page.PaymentURL != "" && page.Material == page.PayToken+" 0"
+		isComplete := page.PayToken != "" && page.PaymentURL != "" && page.DriverData == page.PayToken+" 0"
 		switch page.Outcome {
 		case operator.Succeeded:
 			if !x.IsSuccess() || !isComplete {

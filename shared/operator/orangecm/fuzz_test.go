@@ -53,7 +53,7 @@ func FuzzResponse(f *testing.F) {
 				t.Errorf("not applied by %d %q", status, body)
 			}
 		}
-		found := newLookup(operator.StatusCall{Call: operator.Call{Material: fuzzToken}}).ReadResponse(x)
+		found := newLookup(operator.StatusCall{Call: operator.Call{DriverData: fuzzToken}}).ReadResponse(x)
 		if (found.Status != "") != (found.Cause == nil) || found.Status != "" && found.OrderNotFound {
 			t.Errorf("status %q, not found %v, cause %v", found.Status, found.OrderNotFound, found.Cause)
 		}

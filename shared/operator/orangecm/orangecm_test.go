@@ -58,7 +58,7 @@ func payCall() operator.PayCall {
 	return operator.PayCall{
 		Call: operator.Call{
 			Platform: platform, AccountID: "main", Operator: "orange", Country: "CM", MCO: "OCM",
-			OrderID: "ORD1", UpstreamKey: "ORD1", Material: payToken,
+			OrderID: "ORD1", UpstreamKey: "ORD1", DriverData: payToken,
 		},
 		Channel: "ussd", Lang: "fr", Amount: "100.00", Currency: "XAF", Reference: "Demo Shop",
 		NotifyURL: "https://gateway.example.com/callbacks/v1/payments/orange/ORD1/token",
@@ -126,13 +126,13 @@ func TestDocumentedExamples(t *testing.T) {
 		operatortest.Respond(200, readFile(t, "pay-response.json")),
 		operatortest.Respond(200, readFile(t, "status-success.json")))
 	driver := newDriver(t, stub.URL, fields())
-	material, result := driver.Prepare(t.Context(), payCall())
-	if material != payToken {
-		t.Fatalf("material %q: %v", material, result.Fault)
+	driverData, result := driver.Prepare(t.Context(), payCall())
+	if driverData != payToken {
+		t.Fatalf("data of the driver %q: %v", driverData, result.Fault)
 	}
 	response := driver.Pay(t.Context(), payCall())
 	checkResult(t, response.Result, operator.Succeeded, 0)
-	if response.Status != "" || response.Material != payToken || response.OperatorReference != "MP260101.1000.B00001" {
+	if response.Status != "" || response.DriverData != payToken || response.OperatorReference != "MP260101.1000.B00001" {
 		t.Errorf("response %+v", response)
 	}
 	want := operator.StatusResponse{StatusReport: operator.StatusReport{
@@ -234,7 +234,7 @@ func TestAccounts(t *testing.T) {
 		t.Error("an unknown account is usable")
 	}
 	unprepared := payCall()
-	unprepared.Material = ""
+	unprepared.DriverData = ""
 	checkResult(t, driver.Pay(t.Context(), unprepared).Result, operator.NotApplied, fault.OperatorUnavailable)
 	charge := operator.Charge(t.Context(), driver, operator.ChargeCall{})
 	sms := operator.SendSMS(t.Context(), driver, operator.SMSCall{})

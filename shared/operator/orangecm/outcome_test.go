@@ -159,10 +159,10 @@ func TestPrepareOutcomes(t *testing.T) {
 				stub.SetResponses(c.exchange, c.prepare, r(400, ""))
 			}
 			driver := newDriver(t, stub.URL, fields())
-			material, result := driver.Prepare(t.Context(), payCall())
+			driverData, result := driver.Prepare(t.Context(), payCall())
 			checkResult(t, result, operator.NotApplied, c.kind)
-			if material != "" || countPayments(stub) != 0 {
-				t.Errorf("material %q, %d payments", material, countPayments(stub))
+			if driverData != "" || countPayments(stub) != 0 {
+				t.Errorf("data of the driver %q, %d payments", driverData, countPayments(stub))
 			}
 			if c.prepare == nil {
 				checkResult(t, driver.Pay(t.Context(), payCall()).Result, operator.NotApplied, c.kind)
@@ -287,7 +287,7 @@ func TestLookups(t *testing.T) {
 		})
 	}
 	unprepared := statusCall()
-	unprepared.Material = ""
+	unprepared.DriverData = ""
 	stub := operatortest.NewStubOperator(t)
 	if got := newDriver(t, stub.URL, fields()).LookUpPayment(t.Context(), unprepared); got.Cause == nil ||
 		len(stub.Requests()) != 0 {

@@ -38,7 +38,7 @@ func newPayRequest(call operator.PayCall) (payRequest, *fault.Fault) {
 		Amount:           amount,
 		Description:      call.Reference,
 		OrderID:          call.UpstreamKey,
-		PayToken:         call.Material,
+		PayToken:         call.DriverData,
 		NotifURL:         call.NotifyURL,
 	}, invalid
 }
@@ -49,16 +49,16 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	response := d.SendTransaction(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
 		request := newRequest(account, http.MethodPost, "pay")
 		body, invalid := newPayRequest(call)
-		if invalid == nil && !isPayToken(call.Material) {
+		if invalid == nil && !isPayToken(call.DriverData) {
 			invalid = &fault.Fault{Kind: fault.OperatorUnavailable, Cause: errNoPayToken}
 		}
 		body.ChannelMSISDN, body.PIN = account.Field("channel_msisdn"), account.Field("pin")
 		request.Body = strictjson.Marshal(body)
 		return request, invalid
 	}, isTokenRefused, func(x upstream.Exchange) operator.PayResponse {
-		return operator.PayResponse{Result: classifyPayment(x, call.Material)}
+		return operator.PayResponse{Result: classifyPayment(x, call.DriverData)}
 	})
-	response.Material = call.Material
+	response.DriverData = call.DriverData
 	return response
 }
 

@@ -61,7 +61,7 @@ func (p paymentData) isUnconfirmed() bool {
 // LookUpPayment implements operator.StatusLookup. A success needs the amount, and the confirmtxnstatus 200. A payToken
 // without a status may have been paid before Orange forgot it. So only the check of an account finds no payment.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	if !isPayToken(call.Material) {
+	if !isPayToken(call.DriverData) {
 		return operator.StatusResponse{Cause: errNoPayToken}
 	}
 	return d.SendLookup(ctx, call.Call, newLookup(call))
@@ -70,7 +70,7 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 func newLookup(call operator.StatusCall) upstream.Lookup {
 	return upstream.Lookup{
 		Build: func(account credentials.Account) (upstream.Request, *fault.Fault) {
-			return newRequest(account, http.MethodGet, "paymentstatus/"+call.Material), nil
+			return newRequest(account, http.MethodGet, "paymentstatus/"+call.DriverData), nil
 		},
 		IsNotFound: func(x upstream.Exchange) bool { return call.IsAccountCheck() && isUnknownToken(x) },
 		Read: func(doc *strictjson.Reader) (operator.StatusReport, bool) {
@@ -78,7 +78,7 @@ func newLookup(call operator.StatusCall) upstream.Lookup {
 			if p.isUnconfirmed() || p.status == ledger.Successful && p.Amount == "" {
 				return operator.StatusReport{}, false
 			}
-			return p.StatusReport, p.payToken == call.Material && p.word != ""
+			return p.StatusReport, p.payToken == call.DriverData && p.word != ""
 		},
 	}
 }

@@ -218,7 +218,7 @@ func TestCheckAccount(t *testing.T) {
 		for _, country := range strings.Fields(c.countries) {
 			services = append(services, operator.Service{Operator: "orange", Country: country})
 		}
-		call := operator.Call{Platform: platform, AccountID: smsCall().AccountID, OrderID: "o", Material: "o"}
+		call := operator.Call{Platform: platform, AccountID: smsCall().AccountID, OrderID: "o", DriverData: "o"}
 		notes, err := newDriver(t, stub.URL, fields()).CheckAccount(t.Context(), call, services)
 		if strings.Join(notes, "; ") != c.notes || (err == nil) != (c.fault == "") ||
 			err != nil && !strings.Contains(err.Error(), c.fault) {

@@ -38,7 +38,7 @@ func TestDocumentedExamples(t *testing.T) {
 		t.Fatalf("page %+v", page)
 	}
 	lookup := statusCall()
-	lookup.UpstreamKey, lookup.Material = "MY_ORDER_1", page.Material
+	lookup.UpstreamKey, lookup.DriverData = "MY_ORDER_1", page.DriverData
 	want := operator.StatusReport{Status: ledger.Successful, OperatorReference: "MP150709.1341.A00073"}
 	found := driver.LookUpPayment(t.Context(), lookup)
 	if diff := cmp.Diff(operator.StatusResponse{StatusReport: want}, found); diff != "" {

@@ -31,7 +31,7 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
 		page := readPage(x)
-		isComplete := page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != "" && page.Material != ""
+		isComplete := page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != "" && page.DriverData != ""
 		switch page.Outcome {
 		case operator.Succeeded:
 			if !x.IsSuccess() || !isComplete {

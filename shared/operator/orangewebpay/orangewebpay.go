@@ -104,7 +104,7 @@ type payRequest struct {
 	Reference   string          `json:"reference"`
 }
 
-// Pay creates a payment page. Its Material is the page's token, which every lookup needs.
+// Pay creates a payment page. Its DriverData is the page's token, which every lookup needs.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	return d.SendTransaction(ctx, call.Call, paymentOf(call), isTokenExpired, readPage)
 }
@@ -160,7 +160,7 @@ func readPage(x upstream.Exchange) operator.PayResponse {
 		address := upstream.URL(doc, "payment_url")
 		if token != "" && notifToken != "" && address != "" {
 			return operator.PayResponse{
-				Result: operator.Result{Outcome: operator.Succeeded}, Material: token,
+				Result: operator.Result{Outcome: operator.Succeeded}, DriverData: token,
 				PayToken: token, PaymentURL: address, NotifToken: notifToken,
 			}
 		}
@@ -220,12 +220,12 @@ type statusRequest struct {
 	PayToken string          `json:"pay_token"`
 }
 
-// LookUpPayment implements operator.StatusLookup. Without Material, because the response to the payment was lost, there
-// is no lookup. Orange's error for an unknown pay_token is not documented, so only the check of an account finds no
-// payment.
+// LookUpPayment implements operator.StatusLookup. Without DriverData, because the response to the payment was lost,
+// there is no lookup. Orange's error for an unknown pay_token is not documented, so only the check of an account finds
+// no payment.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
 	amount, err := amountJSON(call.Amount, call.Currency)
-	if call.Material == "" {
+	if call.DriverData == "" {
 		err = errors.Join(err, errors.New("the payment has no pay_token: its response was lost"))
 	}
 	if err != nil {
@@ -235,7 +235,7 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 }
 
 func newLookup(call operator.StatusCall, amount json.RawMessage) upstream.Lookup {
-	body := strictjson.Marshal(statusRequest{call.UpstreamKey, amount, call.Material})
+	body := strictjson.Marshal(statusRequest{call.UpstreamKey, amount, call.DriverData})
 	return upstream.Lookup{
 		Build: func(account credentials.Account) (upstream.Request, *fault.Fault) {
 			return newRequest(account, "transactionstatus", body), nil

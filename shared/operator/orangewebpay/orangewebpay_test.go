@@ -71,7 +71,7 @@ func payCall() operator.PayCall {
 
 func statusCall() operator.StatusCall {
 	call := operator.StatusCall{Call: commonCall(), Channel: "web", Lang: "fr", Amount: "1200.00", Currency: "XOF"}
-	call.Material = "v1f5720d"
+	call.DriverData = "v1f5720d"
 	return call
 }
 
@@ -138,8 +138,8 @@ func TestGoldenRequests(t *testing.T) {
 	driver := newDriver(t, account(stub.URL), newClock())
 	page := driver.Pay(t.Context(), payCall())
 	want := operator.PayResponse{
-		Result:   operator.Result{Outcome: operator.Succeeded, HTTPStatus: 201},
-		Material: "v1f5720d", PayToken: "v1f5720d", NotifToken: "dd497bda3b250e536186fc0663f32f40",
+		Result:     operator.Result{Outcome: operator.Succeeded, HTTPStatus: 201},
+		DriverData: "v1f5720d", PayToken: "v1f5720d", NotifToken: "dd497bda3b250e536186fc0663f32f40",
 		PaymentURL: "https://webpayment.orange-money.com/payment/pay_token/v1f5720d",
 	}
 	if diff := cmp.Diff(want, page); diff != "" {
@@ -226,8 +226,8 @@ func TestPayOutcomes(t *testing.T) {
 			stub := operatortest.NewStubOperator(t, token(firstToken, "3600"), c.step)
 			got := newDriver(t, account(stub.URL), newClock()).Pay(t.Context(), payCall())
 			checkResult(t, got.Result, c.outcome, c.kind, c.duplicate)
-			if (got.Material != "") != (c.outcome == operator.Succeeded) || len(stub.Requests()) != 2 {
-				t.Errorf("material %q after %d requests", got.Material, len(stub.Requests()))
+			if (got.DriverData != "") != (c.outcome == operator.Succeeded) || len(stub.Requests()) != 2 {
+				t.Errorf("data of the driver %q after %d requests", got.DriverData, len(stub.Requests()))
 			}
 		})
 	}
@@ -275,9 +275,9 @@ func TestUnsentCalls(t *testing.T) {
 		})
 	}
 	lost := statusCall()
-	lost.Material = ""
+	lost.DriverData = ""
 	if response := driver.LookUpPayment(t.Context(), lost); response.Cause == nil || response.Status != "" {
-		t.Errorf("a lookup without material: %+v", response)
+		t.Errorf("a lookup without data of the driver: %+v", response)
 	}
 	if sent := len(stub.Requests()); sent != 0 {
 		t.Errorf("%d requests, want 0", sent)

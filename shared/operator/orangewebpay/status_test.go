@@ -56,7 +56,7 @@ func TestLookupUsesTheAccountsSegment(t *testing.T) {
 	fields := account(stub.URL)
 	fields["segment"] = "bf"
 	call := statusCall()
-	call.Material = call.OrderID
+	call.DriverData = call.OrderID
 	got := newDriver(t, fields, newClock()).LookUpPayment(t.Context(), call)
 	const path = "/orange-money-webpay/bf/v1/transactionstatus"
 	if requests := stub.Requests(); got.Status != ledger.Successful || requests[len(requests)-1].Path != path {

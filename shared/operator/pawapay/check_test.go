@@ -62,7 +62,7 @@ func TestCheckAccount(t *testing.T) {
 				body = strings.ReplaceAll(all, c.old, c.new)
 			}
 			server := operatortest.NewStubOperator(t, operatortest.Respond(c.status, body))
-			call := operator.Call{Platform: platform, AccountID: "a1", OrderID: "o", Material: "o"}
+			call := operator.Call{Platform: platform, AccountID: "a1", OrderID: "o", DriverData: "o"}
 			notes, err := newDriver(server.URL).CheckAccount(t.Context(), call, allServices())
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)

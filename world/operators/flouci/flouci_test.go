@@ -45,7 +45,7 @@ func (b *bench) pay(t *testing.T) operator.PayResponse {
 		Call: b.call, Channel: "web", Amount: "1.5", Currency: "TND", ReturnURL: "https://m.test/ok",
 		CancelURL: "https://m.test/ko", NotifyURL: "https://gateway.test/cb",
 	})
-	b.call.Material = response.Material
+	b.call.DriverData = response.DriverData
 	return response
 }
 
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 	if page := b.pay(t); page.Outcome != operator.NotApplied || page.HTTPStatus != http.StatusUnauthorized {
 		t.Errorf("outcome %d, %v", page.Outcome, page.Fault)
 	}
-	b.call.Material = "unknown 1"
+	b.call.DriverData = "unknown 1"
 	if status := b.status(t); status != "" {
 		t.Errorf("status %q", status)
 	}
