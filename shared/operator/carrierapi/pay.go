@@ -111,36 +111,25 @@ func parseWebSuccess(response *strictjson.Reader) (operator.PayResponse, bool) {
 
 // parseTerminalSuccess reads a success of the tpe and ussd channels: a known status of our own order.
 func parseTerminalSuccess(response *strictjson.Reader, orderID string) (operator.Result, bool) {
-	order := parseOrderState(response)
-	_, known := operator.ParsePaymentStatus(order.status)
-	return operator.Result{OperatorReference: order.transactionID}, known && order.id == orderID
+	order, _ := parseOrderState(response)
+	return operator.Result{OperatorReference: order.OperatorReference}, order.Status != "" && order.OrderID == orderID
 }
 
-// orderState is the state of a payment, as tpe and ussd responses, getStatus and the notification carry it.
-type orderState struct {
-	id            string
-	status        string
-	amount        string
-	currency      string
-	msisdn        string
-	transactionID string
-	description   string
-}
-
-// parseOrderState reads an order. Its fields are at the root, or in an object "payload": the specification names such
-// an object without its form (decision "pay-terminal").
-func parseOrderState(response *strictjson.Reader) orderState {
+// parseOrderState reads a payment, as tpe and ussd responses and getStatus have it, and its status as sent. The fields
+// are at the root, or in an object "payload": the specification names such an object without its form (decision
+// "pay-terminal").
+func parseOrderState(response *strictjson.Reader) (order operator.CallbackReport, word string) {
 	prefix := ""
 	if response.HasObject("payload") {
 		prefix = "payload."
 	}
-	return orderState{
-		id:            upstream.Text(response, prefix+"order-id"),
-		status:        upstream.Text(response, prefix+"status"),
-		amount:        upstream.TextOrNumber(response, prefix+"amount"),
-		currency:      upstream.Text(response, prefix+"currency"),
-		msisdn:        upstream.TextOrNumber(response, prefix+"user_msisdn"),
-		transactionID: upstream.TextOrNumber(response, prefix+"Transaction-id"),
-		description:   upstream.Text(response, prefix+"statusDescription"),
-	}
+	word = upstream.Text(response, prefix+"status")
+	order.OrderID = upstream.Text(response, prefix+"order-id")
+	order.Status, _ = operator.ParsePaymentStatus(word)
+	order.Amount = upstream.TextOrNumber(response, prefix+"amount")
+	order.Currency = upstream.Text(response, prefix+"currency")
+	order.MSISDN = upstream.TextOrNumber(response, prefix+"user_msisdn")
+	order.OperatorReference = upstream.TextOrNumber(response, prefix+"Transaction-id")
+	order.Reason = operator.ParseFailureReason(upstream.Text(response, prefix+"statusDescription"))
+	return order, word
 }

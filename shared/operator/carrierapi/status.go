@@ -43,16 +43,8 @@ func newLookup(orderID string) upstream.Lookup {
 			return isRequestError && x.Status == http.StatusNotFound && concernsRequest(exception.MessageID)
 		},
 		Read: func(response *strictjson.Reader) (operator.StatusReport, bool) {
-			found := parseOrderState(response)
-			status, _ := operator.ParsePaymentStatus(found.status)
-			return operator.StatusReport{
-				Status:            status,
-				Amount:            found.amount,
-				Currency:          found.currency,
-				MSISDN:            found.msisdn,
-				OperatorReference: found.transactionID,
-				Reason:            operator.ParseFailureReason(found.description),
-			}, found.status != "" && found.id == orderID
+			found, word := parseOrderState(response)
+			return found.StatusReport, word != "" && found.OrderID == orderID
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -146,19 +147,7 @@ func (r *Reader) RefreshAfterRefusal(ctx context.Context, used Account) (Account
 		return Account{}, false
 	}
 	found, err := r.selectAccount(value, used.Platform, used.ID)
-	return found, err == nil && !sameFields(found, used)
-}
-
-func sameFields(a, b Account) bool {
-	if len(a.fields) != len(b.fields) {
-		return false
-	}
-	for path, text := range a.fields {
-		if b.fields[path] != text {
-			return false
-		}
-	}
-	return true
+	return found, err == nil && !maps.Equal(found.fields, used.fields)
 }
 
 // selectAccount returns a usable account of a value of the secret.

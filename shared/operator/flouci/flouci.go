@@ -195,9 +195,7 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 func newLookup(call operator.StatusCall, now time.Time) upstream.Lookup {
 	id, deadline, _ := strings.Cut(call.DriverData, " ")
 	return upstream.Lookup{
-		Build: func(credentials.Account) (upstream.Request, *fault.Fault) {
-			return upstream.Request{Method: http.MethodGet, URL: apiPath + "verify_payment/" + url.PathEscape(id)}, nil
-		},
+		Build: upstream.Get(apiPath + "verify_payment/" + url.PathEscape(id)),
 		IsNotFound: func(x upstream.Exchange) bool {
 			return call.IsAccountCheck() && x.Status == http.StatusNotFound && hasMessage(x)
 		},

@@ -84,7 +84,7 @@ func (d *Driver) Prepare(ctx context.Context, call operator.PayCall) (string, op
 		}
 	}
 	kind := fault.OperatorUnavailable
-	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden {
+	if x.IsRefused() {
 		kind = fault.IntegrationRejected
 	}
 	cause := fmt.Errorf("mp/init responded %d without a payToken", x.Status)

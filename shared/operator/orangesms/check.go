@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
 )
 
@@ -18,9 +15,7 @@ import (
 func (d *Driver) CheckAccount(
 	ctx context.Context, call operator.Call, services []operator.Service,
 ) (notes []string, err error) {
-	x, unsent := d.Send(ctx, call, func(credentials.Account) (upstream.Request, *fault.Fault) {
-		return upstream.Request{Method: http.MethodGet, URL: "/sms/admin/v1/contracts"}, nil
-	}, isTokenRefusal)
+	x, unsent := d.Send(ctx, call, upstream.Get("/sms/admin/v1/contracts"), isTokenRefusal)
 	switch {
 	case unsent != nil:
 		return nil, unsent

@@ -45,23 +45,19 @@ func classifyMessage(x upstream.Exchange, recipient string) operator.Result {
 // one about the account is not.
 func classifyException(status int, exception *fault.OperatorException, recipient string) operator.Result {
 	id := exception.MessageID
-	cause := fmt.Errorf("the SMS request responded %d", status)
-	switch key := strconv.Itoa(status) + " " + id; key {
-	case "400 SVC0004":
-		return refused(status, id, partRecipient, fmt.Errorf("%w %s", cause, id))
-	case "400 SVC0280":
-		return refused(status, id, strconv.Itoa(smstext.MaxCharacters), fmt.Errorf("%w %s", cause, id))
-	case "400 SVC0002":
-		if namesRecipient(exception.Variables, recipient) {
-			return refused(status, id, partRecipient, fmt.Errorf("%w %s", cause, id))
-		}
-		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w %s", cause, id))
-	case "403 POL0001": // the bundle is empty or expired, or there is no contract
-		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w: %w %s", operator.ErrNoUnits, cause, id))
-	case "403 POL1009":
-		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w %s", cause, id))
+	cause := fmt.Errorf("the SMS request responded %d %s", status, id)
+	isRecipient := id == "SVC0004" || id == "SVC0002" && namesRecipient(exception.Variables, recipient)
+	switch key := strconv.Itoa(status) + " " + id; {
+	case status == http.StatusBadRequest && isRecipient:
+		return refused(status, id, partRecipient, cause)
+	case key == "400 SVC0280":
+		return refused(status, id, strconv.Itoa(smstext.MaxCharacters), cause)
+	case key == "403 POL0001": // the bundle is empty or expired, or there is no contract
+		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w: %w", operator.ErrNoUnits, cause))
+	case key == "400 SVC0002", key == "403 POL1009":
+		return upstream.NotApplied(fault.IntegrationRejected, cause)
 	}
-	return upstream.Unknown(fmt.Errorf("%w with an exception that proves nothing", cause))
+	return upstream.Unknown(fmt.Errorf("the SMS request responded %d with an exception that proves nothing", status))
 }
 
 // refused returns a final refusal. variable is ours, because the platform's may contain the recipient's number.

@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
 )
 
@@ -46,9 +43,7 @@ type walletConf struct {
 func (d *Driver) CheckAccount(
 	ctx context.Context, call operator.Call, services []operator.Service,
 ) (notes []string, err error) {
-	x, unsent := d.Send(ctx, call, func(credentials.Account) (upstream.Request, *fault.Fault) {
-		return upstream.Request{Method: http.MethodGet, URL: "/v2/active-conf?operationType=DEPOSIT"}, nil
-	}, isTokenRefused)
+	x, unsent := d.Send(ctx, call, upstream.Get("/v2/active-conf?operationType=DEPOSIT"), isTokenRefused)
 	if unsent != nil {
 		return nil, unsent
 	}

@@ -8,7 +8,6 @@ package pawapay
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -41,12 +40,7 @@ func (d *Driver) VerifyStaticCallback(ctx context.Context, callback operator.Sta
 // isTokenRefused reports whether pawaPay refused the access token, before it processed the request.
 func isTokenRefused(x upstream.Exchange) bool {
 	code := failureCode(x)
-	return isUnauthorized(x) && (code == "NO_AUTHENTICATION" || code == "AUTHENTICATION_ERROR")
-}
-
-// isUnauthorized reports whether pawaPay refused our credentials or our rights.
-func isUnauthorized(x upstream.Exchange) bool {
-	return x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden
+	return x.IsRefused() && (code == "NO_AUTHENTICATION" || code == "AUTHENTICATION_ERROR")
 }
 
 func failureCode(x upstream.Exchange) string { return x.ErrorCode("failureReason.failureCode") }

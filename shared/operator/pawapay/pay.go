@@ -125,7 +125,7 @@ func classifyDeposit(x upstream.Exchange, call operator.Call) operator.Result {
 	case x.Status == http.StatusOK && id == depositID && status == "DUPLICATE_IGNORED":
 		return upstream.Duplicate(cause)
 	case x.Status == http.StatusOK && id == depositID && isRejected, x.Status == http.StatusBadRequest && isRejected,
-		isUnauthorized(x) && isRejected:
+		x.IsRefused() && isRejected:
 		if code == "PAYMENT_IN_PROGRESS" && call.MayRepeat {
 			break // it may be the payment of our first attempt
 		}

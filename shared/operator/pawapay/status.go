@@ -5,10 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/strictjson"
 )
@@ -16,10 +14,7 @@ import (
 // LookUpPayment implements operator.StatusLookup. Its response is 200 with FOUND and the deposit, or with NOT_FOUND.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
 	return d.SendLookup(ctx, call.Call, upstream.Lookup{
-		Build: func(credentials.Account) (upstream.Request, *fault.Fault) {
-			path := depositPath + "/" + url.PathEscape(call.UpstreamKey)
-			return upstream.Request{Method: http.MethodGet, URL: path}, nil
-		},
+		Build: upstream.Get(depositPath + "/" + url.PathEscape(call.UpstreamKey)),
 		IsNotFound: func(x upstream.Exchange) bool {
 			response, isDocument := x.Document()
 			return isDocument && x.Status == http.StatusOK && upstream.Text(response, "status") == "NOT_FOUND"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 
 	"mobilegateway/shared/fault"
@@ -32,6 +33,13 @@ type Base struct {
 // Build makes the request of an account. Its URL is the path below the account's address. A fault means that the
 // account or the merchant's values cannot make it.
 type Build func(account credentials.Account) (Request, *fault.Fault)
+
+// Get returns how a request for a path is made, which is the same for all accounts.
+func Get(path string) Build {
+	return func(credentials.Account) (Request, *fault.Fault) {
+		return Request{Method: http.MethodGet, URL: path}, nil
+	}
+}
 
 // AccountFields implements operator.AccountDescriber.
 func (b *Base) AccountFields() []operator.AccountField { return b.Fields }

@@ -198,6 +198,11 @@ func (x Exchange) IsSuccess() bool { return x.Err == nil && x.Status >= 200 && x
 // IsUnauthorized reports whether a complete response with 401 arrived.
 func (x Exchange) IsUnauthorized() bool { return x.Err == nil && x.Status == http.StatusUnauthorized }
 
+// IsRefused reports whether a response has the status of refused credentials or rights: 401 or 403.
+func (x Exchange) IsRefused() bool {
+	return x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden
+}
+
 // maxCodeDigits is the longest code of digits: a longer one may be a number of a person.
 const maxCodeDigits = 7
 

@@ -79,7 +79,7 @@ func readToken(x Exchange, refusalError string) (token string, lifetime time.Dur
 	switch {
 	case operator.CheckToken(token) == nil:
 		return token, lifetime, nil
-	case x.Status == http.StatusBadRequest, x.Status == http.StatusUnauthorized, x.Status == http.StatusForbidden,
+	case x.Status == http.StatusBadRequest, x.IsRefused(),
 		x.Status == http.StatusInternalServerError && refusalError != "" && x.ErrorCode("error") == refusalError:
 		return "", 0, errTokenRefused
 	}

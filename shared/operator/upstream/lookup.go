@@ -39,7 +39,7 @@ func (x Exchange) LookupCause(lookup, code string) error {
 		response := strings.TrimSpace(strconv.Itoa(x.Status) + " " + code)
 		cause = fmt.Errorf("%s responded %s without a status", lookup, response)
 	}
-	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden {
+	if x.IsRefused() {
 		return &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}
 	}
 	return cause

@@ -56,9 +56,9 @@ type sessionRequest struct {
 // Pay creates a checkout session. On a retry it searches the payment's sessions first: it returns the open one, and
 // creates one only if there is none.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	request, err := buildRequest(call)
-	if err != nil {
-		return operator.PayResponse{Result: upstream.NotApplied(fault.IntegrationRejected, err)}
+	request, invalid := buildRequest(call)
+	if invalid != nil {
+		return operator.PayResponse{Result: upstream.NotSent(invalid)}
 	}
 	if call.MayRepeat {
 		sessions, notFound, err := d.search(ctx, call.Call)
@@ -66,30 +66,29 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 			return reuseSession(sessions, err, request)
 		}
 	}
-	build := func(credentials.Account) (upstream.Request, *fault.Fault) {
-		return upstream.Request{Method: http.MethodPost, URL: sessionsPath, Body: strictjson.Marshal(request)}, nil
-	}
-	return d.SendTransaction(ctx, call.Call, build, isKeyRefused, func(x upstream.Exchange) operator.PayResponse {
-		return readCreated(x, request)
-	})
+	read := func(x upstream.Exchange) operator.PayResponse { return readCreated(x, request) }
+	return d.SendTransaction(ctx, call.Call, paymentOf(call), isKeyRefused, read)
 }
 
 // CheckPayment implements operator.PaymentChecker.
 func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
-	return d.Check(ctx, call.Call, func(credentials.Account) (upstream.Request, *fault.Fault) {
-		if _, err := buildRequest(call); err != nil {
-			return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
-		}
-		return upstream.Request{}, nil
-	})
+	return d.Check(ctx, call.Call, paymentOf(call))
+}
+
+func paymentOf(call operator.PayCall) upstream.Build {
+	return func(credentials.Account) (upstream.Request, *fault.Fault) {
+		request, invalid := buildRequest(call)
+		body := strictjson.Marshal(request)
+		return upstream.Request{Method: http.MethodPost, URL: sessionsPath, Body: body}, invalid
+	}
 }
 
 // buildRequest makes the request for a payment. The gateway has checked the merchant's values.
-func buildRequest(call operator.PayCall) (sessionRequest, error) {
+func buildRequest(call operator.PayCall) (sessionRequest, *fault.Fault) {
 	exponent, _ := market.CurrencyExponent(call.Currency)
 	minor, err := money.Parse(call.Amount, exponent)
 	if err != nil {
-		return sessionRequest{}, err
+		return sessionRequest{}, upstream.NotApplied(fault.IntegrationRejected, err).Fault
 	}
 	request := sessionRequest{
 		Amount: money.Format(minor, exponent), Currency: call.Currency, SuccessURL: call.ReturnURL,
@@ -99,7 +98,7 @@ func buildRequest(call operator.PayCall) (sessionRequest, error) {
 		country, _ := market.ByAlpha2(call.Country)
 		payer, err := msisdn.Parse(call.MSISDN, country)
 		if err != nil {
-			return sessionRequest{}, err
+			return sessionRequest{}, upstream.NotApplied(fault.IntegrationRejected, err).Fault
 		}
 		request.OnlyPayer = payer.E164()
 	}
@@ -180,9 +179,7 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 // none.
 func (d *Driver) search(ctx context.Context, call operator.Call) (sessions []session, notFound bool, err error) {
 	path := sessionsPath + "/search?client_reference=" + url.QueryEscape(call.UpstreamKey)
-	x, unsent := d.Send(ctx, call, func(credentials.Account) (upstream.Request, *fault.Fault) {
-		return upstream.Request{Method: http.MethodGet, URL: path}, nil
-	}, upstream.Exchange.IsUnauthorized)
+	x, unsent := d.Send(ctx, call, upstream.Get(path), upstream.Exchange.IsUnauthorized)
 	if unsent != nil {
 		return nil, false, unsent
 	}
