@@ -18,15 +18,6 @@ const (
 	AccountUserSMS = "user-sms" // the SMS to a payer
 )
 
-// AccountOperations returns the operations that an account of the platform serves.
-func (c Capabilities) AccountOperations() []string {
-	operations := slices.Clone(c.Operations)
-	if !c.SendsUserSMS {
-		operations = append(operations, AccountUserSMS)
-	}
-	return operations
-}
-
 // AccountField describes one field of an account in the operators' credentials (decision "operator-credentials").
 type AccountField struct {
 	// Path is the field's name, with dots between the levels: "user_sms.gw_token". A Path that ends with ".*" has one
@@ -90,18 +81,6 @@ func UnusableFields(fields []AccountField, operation, country string, value func
 		}
 	}
 	return unusable
-}
-
-// AccountFields returns the fields of a platform's accounts; false for an unknown platform.
-func (d *DriverDirectory) AccountFields(platform string) ([]AccountField, bool) {
-	driver, _, found := d.Driver(platform)
-	if !found {
-		return nil, false
-	}
-	if describer, ok := driver.(AccountDescriber); ok {
-		return describer.AccountFields(), true
-	}
-	return BasicAccountFields(), true
 }
 
 // CheckBaseURL refuses an address to which no token may be sent. It accepts https, and plain http to this machine.

@@ -51,6 +51,18 @@ func (d *DriverDirectory) DriverOf(e *ledger.Entry) (Driver, bool) {
 	return driver, ok
 }
 
+// AccountFields returns the fields of a platform's accounts; false for an unknown platform.
+func (d *DriverDirectory) AccountFields(platform string) ([]AccountField, bool) {
+	driver, _, found := d.Driver(platform)
+	if !found {
+		return nil, false
+	}
+	if describer, ok := driver.(AccountDescriber); ok {
+		return describer.AccountFields(), true
+	}
+	return BasicAccountFields(), true
+}
+
 // StatusLookup returns the status lookup for an entry; false if its platform or its driver has none, or if the entry
 // lacks what the lookup needs.
 func (d *DriverDirectory) StatusLookup(e *ledger.Entry) (StatusLookup, bool) {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"mobilegateway/shared/ledger"
 )
 
 // OTPRule is a platform's rule for otp_code on the tpe and ussd channels.
@@ -41,6 +39,14 @@ const (
 type Reach struct {
 	Operator  string
 	Countries []string
+}
+
+// Service is what a merchant's request needs from an operator.
+type Service struct {
+	Operator  string // mno-name, lower case
+	Country   string // alpha-2
+	Operation string // AccountCharge, AccountPay or AccountSMS
+	Channel   string // payments: web, tpe or ussd
 }
 
 // Capabilities declare what a platform can do. A platform is one system of an operator or an aggregator, with its own
@@ -133,6 +139,15 @@ func (c Capabilities) Offers(s Service) bool {
 	return c.WhyNotOffered(s) == ""
 }
 
+// AccountOperations returns the operations that an account of the platform serves.
+func (c Capabilities) AccountOperations() []string {
+	operations := slices.Clone(c.Operations)
+	if !c.SendsUserSMS {
+		operations = append(operations, AccountUserSMS)
+	}
+	return operations
+}
+
 // WhyNotOffered returns why the platform does not offer a service, "" if it does.
 func (c Capabilities) WhyNotOffered(s Service) string {
 	switch {
@@ -161,71 +176,3 @@ const resendMargin = 10 * time.Minute
 
 // SafeResendWindow is how long after its first send a transaction may be sent again: ResendWindow without the margin.
 func (c Capabilities) SafeResendWindow() time.Duration { return max(0, c.ResendWindow-resendMargin) }
-
-// FindCapabilities returns a platform's row by its name, compared without case.
-func FindCapabilities(platform string) (Capabilities, bool) {
-	for _, row := range capabilityTable {
-		if strings.EqualFold(row.Platform, platform) {
-			return row, true
-		}
-	}
-	return Capabilities{}, false
-}
-
-// CapabilitiesOf returns the row of the platform that an entry is pinned to; the zero value for an unknown one.
-func CapabilitiesOf(e *ledger.Entry) Capabilities {
-	row, _ := FindCapabilities(PinOf(e).Platform)
-	return row
-}
-
-// Channels lists the payment channels of the specification: web, tpe and ussd.
-func Channels() []string { return slices.Clone(allChannels) }
-
-// Platforms lists the platforms in the table's order.
-func Platforms() []string {
-	var names []string
-	for _, row := range capabilityTable {
-		names = append(names, row.Platform)
-	}
-	return names
-}
-
-// Names lists the operators in the table's order, as the valid values of mno-name.
-func Names() []string {
-	var names []string
-	for _, row := range capabilityTable {
-		for _, r := range row.Reach {
-			if !slices.Contains(names, r.Operator) {
-				names = append(names, r.Operator)
-			}
-		}
-	}
-	return names
-}
-
-// NamesWithPlatform lists the operators that have a platform of their own name: those that need no route.
-func NamesWithPlatform() []string {
-	return slices.DeleteFunc(Names(), func(name string) bool {
-		_, found := FindCapabilities(name)
-		return !found
-	})
-}
-
-// Pin is the platform and the account that a transaction uses for its whole life.
-type Pin struct {
-	Platform string
-	Account  string // the account's id; "" for the platform's current one
-}
-
-// PinOf returns the pin of an entry. Entry.Account is "platform/id" after a route, and the id of an account of the
-// platform with the operator's own name without one.
-func PinOf(e *ledger.Entry) Pin { return ParsePin(e.Account, e.Operator) }
-
-// ParsePin is PinOf for the account of an operator's entry, or for Route.To.
-func ParsePin(text, operatorName string) Pin {
-	platform, id, routed := strings.Cut(text, "/")
-	if _, known := FindCapabilities(platform); routed && known {
-		return Pin{platform, id}
-	}
-	return Pin{operatorName, text}
-}

@@ -1,6 +1,10 @@
 package operator
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // allCountries are the countries of the specification's table, by alpha-2 code.
 var allCountries = []string{"CI", "CD", "CM", "SN", "TN", "BF"}
@@ -80,4 +84,47 @@ func specificationPlatform(name, brand string) Capabilities {
 			EN: brand + ": your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
 		},
 	}
+}
+
+// FindCapabilities returns a platform's row by its name, compared without case.
+func FindCapabilities(platform string) (Capabilities, bool) {
+	for _, row := range capabilityTable {
+		if strings.EqualFold(row.Platform, platform) {
+			return row, true
+		}
+	}
+	return Capabilities{}, false
+}
+
+// Channels lists the payment channels of the specification: web, tpe and ussd.
+func Channels() []string { return slices.Clone(allChannels) }
+
+// Platforms lists the platforms in the table's order.
+func Platforms() []string {
+	var names []string
+	for _, row := range capabilityTable {
+		names = append(names, row.Platform)
+	}
+	return names
+}
+
+// Names lists the operators in the table's order, as the valid values of mno-name.
+func Names() []string {
+	var names []string
+	for _, row := range capabilityTable {
+		for _, r := range row.Reach {
+			if !slices.Contains(names, r.Operator) {
+				names = append(names, r.Operator)
+			}
+		}
+	}
+	return names
+}
+
+// NamesWithPlatform lists the operators that have a platform of their own name: those that need no route.
+func NamesWithPlatform() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool {
+		_, found := FindCapabilities(name)
+		return !found
+	})
 }

@@ -12,17 +12,6 @@ import (
 	"mobilegateway/shared/msisdn"
 )
 
-// The limits of texts in a line, in bytes.
-const (
-	maxStackName      = 128 // as CloudFormation allows
-	maxVocabularyWord = 40  // operations, operators, countries, channels, outcomes
-	maxIdentifier     = 40  // request ids: a UUID has 36, our tokens more than 40
-	maxMerchantName   = 20  // merchant names (decision "merchant-names")
-	maxOrderID        = 30  // order_ids (specification, Limits)
-	maxKey            = 96  // order_id, clientCorrelator, referenceCode
-	maxCause          = 512 // causes, after redaction
-)
-
 // LogLine is the log line of one request, message or background pass. NewLogLine makes it; the zero value is not ready
 // for use. A LogLine belongs to one goroutine.
 type LogLine struct {
@@ -35,6 +24,43 @@ type LogLine struct {
 	stalledAge     time.Duration
 	duration       time.Duration
 	counters       [counterCount]int
+}
+
+// logFields are the fields of a log line that are not metrics, in their order in the document.
+type logFields struct {
+	AWS            metadata `json:"_aws"`
+	RequestID      string   `json:"RequestID,omitempty"`
+	StackName      string   `json:"Stack,omitempty"`
+	Operation      string   `json:"Operation,omitempty"`
+	Merchant       string   `json:"Merchant,omitempty"`
+	TransactionKey string   `json:"TransactionKey,omitempty"`
+	Operator       string   `json:"Operator,omitempty"`
+	Country        string   `json:"Country,omitempty"`
+	Channel        string   `json:"Channel,omitempty"`
+	MSISDN         string   `json:"MSISDN,omitempty"`
+	Outcome        string   `json:"Outcome,omitempty"`
+	ErrorID        string   `json:"ErrorID,omitempty"`
+	Status         int      `json:"Status,omitempty"`
+	Repeated       bool     `json:"Repeated,omitempty"`
+	ColdStart      bool     `json:"ColdStart,omitempty"`
+	Cause          string   `json:"Cause,omitempty"`
+}
+
+// metadata is the head of the Embedded Metric Format.
+type metadata struct {
+	Timestamp         int64       `json:"Timestamp"` // milliseconds since 1970
+	CloudWatchMetrics []directive `json:"CloudWatchMetrics"`
+}
+
+type directive struct {
+	Namespace  string     `json:"Namespace"`
+	Dimensions [][]string `json:"Dimensions"`
+	Metrics    []metric   `json:"Metrics"`
+}
+
+type metric struct {
+	Name string `json:"Name"`
+	Unit string `json:"Unit"`
 }
 
 // NewLogLine begins the line of one request, message or background pass of an operation ("charge", "sweep"). started is

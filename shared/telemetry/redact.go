@@ -13,6 +13,17 @@ import (
 // Redacted replaces text that was removed.
 const Redacted = "***"
 
+// The limits of texts in a line, in bytes.
+const (
+	maxStackName      = 128 // as CloudFormation allows
+	maxVocabularyWord = 40  // operations, operators, countries, channels, outcomes
+	maxIdentifier     = 40  // request ids: a UUID has 36, our tokens more than 40
+	maxMerchantName   = 20  // merchant names (decision "merchant-names")
+	maxOrderID        = 30  // order_ids (specification, Limits)
+	maxKey            = 96  // order_id, clientCorrelator, referenceCode
+	maxCause          = 512 // causes, after redaction
+)
+
 // The sizes from which text counts as secret.
 const (
 	minTokenLength    = 20 // characters of a word with letters and digits that counts as a token

@@ -16,43 +16,6 @@ const (
 	unitMillis = "Milliseconds"
 )
 
-// logFields are the fields of a log line that are not metrics, in their order in the document.
-type logFields struct {
-	AWS            metadata `json:"_aws"`
-	RequestID      string   `json:"RequestID,omitempty"`
-	StackName      string   `json:"Stack,omitempty"`
-	Operation      string   `json:"Operation,omitempty"`
-	Merchant       string   `json:"Merchant,omitempty"`
-	TransactionKey string   `json:"TransactionKey,omitempty"`
-	Operator       string   `json:"Operator,omitempty"`
-	Country        string   `json:"Country,omitempty"`
-	Channel        string   `json:"Channel,omitempty"`
-	MSISDN         string   `json:"MSISDN,omitempty"`
-	Outcome        string   `json:"Outcome,omitempty"`
-	ErrorID        string   `json:"ErrorID,omitempty"`
-	Status         int      `json:"Status,omitempty"`
-	Repeated       bool     `json:"Repeated,omitempty"`
-	ColdStart      bool     `json:"ColdStart,omitempty"`
-	Cause          string   `json:"Cause,omitempty"`
-}
-
-// metadata is the head of the Embedded Metric Format.
-type metadata struct {
-	Timestamp         int64       `json:"Timestamp"` // milliseconds since 1970
-	CloudWatchMetrics []directive `json:"CloudWatchMetrics"`
-}
-
-type directive struct {
-	Namespace  string     `json:"Namespace"`
-	Dimensions [][]string `json:"Dimensions"`
-	Metrics    []metric   `json:"Metrics"`
-}
-
-type metric struct {
-	Name string `json:"Name"`
-	Unit string `json:"Unit"`
-}
-
 // metricSet collects metrics for the directive, and their values as the top-level fields of the document.
 type metricSet struct {
 	metrics []metric

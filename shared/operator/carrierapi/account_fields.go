@@ -13,9 +13,6 @@ import (
 	"mobilegateway/shared/operator/upstream"
 )
 
-// AccountFields implements operator.AccountDescriber.
-func (d *Driver) AccountFields() []operator.AccountField { return accountFields() }
-
 // The paths of an account's fields, as OPERATOR_CREDENTIALS_SECRET has them.
 const (
 	fieldAccessToken   = "access_token"

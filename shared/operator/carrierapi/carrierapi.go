@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"mobilegateway/shared/fault"
-	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -40,6 +39,9 @@ type Driver struct {
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
 	return &Driver{accounts, client, now}
 }
+
+// AccountFields implements operator.AccountDescriber.
+func (d *Driver) AccountFields() []operator.AccountField { return accountFields() }
 
 // FindAccount implements operator.Driver.
 func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, error) {
@@ -162,20 +164,6 @@ func unauthorized(x upstream.Exchange) bool {
 	}
 	_, isRequestError := requestError(x)
 	return isRequestError
-}
-
-// requestError reads the requestError of a response. An ambiguous body (a duplicate key) has none, because a final
-// refusal must be certain.
-func requestError(x upstream.Exchange) (*fault.OperatorException, bool) {
-	if _, isDocument := x.Document(); !isDocument {
-		return nil, false
-	}
-	found, isRequestError := oneapi.DecodeRequestError(x.Body)
-	if !isRequestError {
-		return nil, false
-	}
-	found.HTTPStatus = x.Status
-	return found, true
 }
 
 // canRetry reports whether a request that may have been applied may be repeated at once. The operator's row must

@@ -8,6 +8,7 @@ import (
 
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/strictjson"
@@ -79,6 +80,31 @@ func classifyException(x upstream.Exchange, exception *fault.OperatorException) 
 func concernsRequest(id string) bool {
 	family := strings.HasPrefix(id, "SVC") || strings.HasPrefix(id, "POL")
 	return family && len(id) == 7 && ascii.IsDigits(id[3:])
+}
+
+// smsRequestID returns the id in an SMS request's resourceURL, ".../requests/<id>/deliveryInfos". In another form it is
+// the last segment. "" gives "".
+func smsRequestID(resourceURL string) string {
+	trimmed := strings.TrimRight(strings.TrimSuffix(strings.TrimRight(resourceURL, "/"), "/deliveryInfos"), "/")
+	id := trimmed[strings.LastIndex(trimmed, "/")+1:]
+	if len(id) > upstream.MaxFieldLength {
+		return ""
+	}
+	return id
+}
+
+// requestError reads the requestError of a response. An ambiguous body (a duplicate key) has none, because a final
+// refusal must be certain.
+func requestError(x upstream.Exchange) (*fault.OperatorException, bool) {
+	if _, isDocument := x.Document(); !isDocument {
+		return nil, false
+	}
+	found, isRequestError := oneapi.DecodeRequestError(x.Body)
+	if !isRequestError {
+		return nil, false
+	}
+	found.HTTPStatus = x.Status
+	return found, true
 }
 
 // outcomeAfterRetry corrects the outcome of a retry after an exchange that may have been applied. Only a success or a

@@ -90,14 +90,3 @@ func parseSMSSuccess(response *strictjson.Reader) (operator.Result, bool) {
 func escapeRFC1738(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }
-
-// smsRequestID returns the id in an SMS request's resourceURL, ".../requests/<id>/deliveryInfos". In another form it is
-// the last segment. "" gives "".
-func smsRequestID(resourceURL string) string {
-	trimmed := strings.TrimRight(strings.TrimSuffix(strings.TrimRight(resourceURL, "/"), "/deliveryInfos"), "/")
-	id := trimmed[strings.LastIndex(trimmed, "/")+1:]
-	if len(id) > upstream.MaxFieldLength {
-		return ""
-	}
-	return id
-}
