@@ -137,14 +137,6 @@ func (p *Profile) ReasonNotAllowed(operation, country, operator string) string {
 	return ""
 }
 
-// AllowsOnBehalfOf reports whether a charge may carry this onBehalfOf.
-func (p *Profile) AllowsOnBehalfOf(value string) bool { return slices.Contains(p.OnBehalfOf, value) }
-
-// AllowsSenderName reports whether an SMS may carry this senderName.
-func (p *Profile) AllowsSenderName(name string) bool {
-	return len(p.SenderNames) == 0 || slices.Contains(p.SenderNames, name)
-}
-
 // DefaultCountry returns the country (alpha-2) of a charge that names none; "" for a merchant without countries.
 func (p *Profile) DefaultCountry() string {
 	if p.HomeCountry != "" || len(p.Countries) == 0 {

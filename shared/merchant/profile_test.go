@@ -44,15 +44,11 @@ func TestAllows(t *testing.T) {
 
 func TestListsOfAProfile(t *testing.T) {
 	p := &merchant.Profile{}
-	if p.AllowsOnBehalfOf("Shop") || !p.AllowsSenderName("Shop") || p.DefaultCountry() != "" {
-		t.Error("an empty profile must allow no onBehalfOf and any senderName, and have no country")
+	if p.DefaultCountry() != "" {
+		t.Error("an empty profile must have no country")
 	}
-	p.OnBehalfOf, p.SenderNames, p.Countries = []string{"Shop"}, []string{"Shop"}, []string{"SN", "CI"}
-	if !p.AllowsOnBehalfOf("Shop") || p.AllowsOnBehalfOf("shop") || p.AllowsOnBehalfOf("") {
-		t.Error("onBehalfOf must be compared exactly")
-	}
-	if !p.AllowsSenderName("Shop") || p.AllowsSenderName("Bank") || p.DefaultCountry() != "SN" {
-		t.Error("only listed sender names are allowed, and the first country is the default")
+	if p.Countries = []string{"SN", "CI"}; p.DefaultCountry() != "SN" {
+		t.Error("the first country must be the default")
 	}
 	if p.HomeCountry = "CI"; p.DefaultCountry() != "CI" {
 		t.Error("HomeCountry must be the default country")

@@ -86,16 +86,6 @@ func (r *Reader) Routes(ctx context.Context) (operator.Routes, error) {
 	return doc.routes, nil
 }
 
-// Check returns the id of a usable account: id, or the current one for "". The error is a *fault.Fault of kind
-// IntegrationRejected.
-func (r *Reader) Check(ctx context.Context, platform, id string) (string, error) {
-	found, err := r.Find(ctx, platform, id)
-	if err != nil {
-		return "", rejected(err)
-	}
-	return found.ID, nil
-}
-
 func rejected(err error) error { return &fault.Fault{Kind: fault.IntegrationRejected, Cause: err} }
 
 var errUnreadable = errors.New("the operators' credentials cannot be read")
