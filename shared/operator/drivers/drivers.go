@@ -53,11 +53,11 @@ func New(secrets secret.Reader, outside Outside) *operator.DriverDirectory {
 	client, tokens := upstream.NewClient(outside.Transport), upstream.NewTokens(outside.Now, outside.Await)
 	return operator.NewDriverDirectory(map[string]operator.Driver{
 		carrierapi.DriverName:   carrierapi.New(accounts, client, outside.Now),
-		mtn.DriverName:          mtn.New(accounts, client, tokens, outside.Now),
-		pawapay.DriverName:      pawapay.New(accounts, client, outside.Now),
-		orangecm.DriverName:     orangecm.New(accounts, client, tokens, outside.Now),
-		orangesms.DriverName:    orangesms.New(accounts, client, tokens, outside.Now),
-		orangewebpay.DriverName: orangewebpay.New(accounts, client, tokens, outside.Now),
+		mtn.DriverName:          mtn.New(accounts, client, tokens),
+		pawapay.DriverName:      pawapay.New(accounts, client),
+		orangecm.DriverName:     orangecm.New(accounts, client, tokens),
+		orangesms.DriverName:    orangesms.New(accounts, client, tokens),
+		orangewebpay.DriverName: orangewebpay.New(accounts, client, tokens),
 		wave.DriverName:         wave.New(accounts, client, outside.Now),
 		flouci.DriverName:       flouci.New(accounts, client, outside.Now),
 	}, accounts)

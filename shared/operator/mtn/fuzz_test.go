@@ -24,7 +24,7 @@ func bodyOf(text string) io.ReadCloser { return io.NopCloser(strings.NewReader(t
 func newDriverOver(transport http.RoundTripper) *mtn.Driver {
 	accounts := secret.Static(marshalAccount(goodAccount("https://proxy.momoapi.mtn.com")))
 	reader := credentials.NewReader(accounts, time.Now, operator.CheckBaseURL)
-	return mtn.New(reader, upstream.NewClient(transport), upstream.NewTokens(time.Now, nil), time.Now)
+	return mtn.New(reader, upstream.NewClient(transport), upstream.NewTokens(time.Now, nil))
 }
 
 // No response makes a payment succeed but an empty 202, and no lookup without the order, the amount and the currency.

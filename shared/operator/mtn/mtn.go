@@ -26,10 +26,10 @@ const paymentPath = "/collection/v1_0/requesttopay"
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-// New makes the driver. It neither fetches nor connects yet. This driver needs no clock.
-func New(a *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time) *Driver {
+// New makes the driver. It neither fetches nor connects yet.
+func New(accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens) *Driver {
 	return &Driver{upstream.Base{
-		Accounts: a, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
+		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
 		Header: func(account credentials.Account) map[string]string {
 			return map[string]string{
 				"Ocp-Apim-Subscription-Key": account.Field(fieldSubscription),

@@ -64,7 +64,7 @@ func newDriver(account map[string]string, now func() time.Time) *mtn.Driver {
 
 func newDriverOf(reader secret.Reader, now func() time.Time) *mtn.Driver {
 	accounts := credentials.NewReader(reader, now, operator.CheckBaseURL)
-	return mtn.New(accounts, upstream.NewClient(nil), upstream.NewTokens(now, nil), now)
+	return mtn.New(accounts, upstream.NewClient(nil), upstream.NewTokens(now, nil))
 }
 
 func marshalAccount(account map[string]string) []byte {

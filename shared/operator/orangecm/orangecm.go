@@ -28,10 +28,8 @@ const DriverName = "orangecm"
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-// New makes the driver. It neither fetches nor connects yet. The protocol needs no clock besides that of the tokens.
-func New(
-	accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time,
-) *Driver {
+// New makes the driver. It neither fetches nor connects yet.
+func New(accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens) *Driver {
 	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
 		Credentials: upstream.ClientCredentials{

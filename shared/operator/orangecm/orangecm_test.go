@@ -51,7 +51,7 @@ func newDriver(t *testing.T, baseURL string, account map[string]string) *orangec
 	t.Helper()
 	now := time.Now
 	accounts := credentials.NewReader(secretOf(t, baseURL, account), now, operator.CheckBaseURL)
-	return orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(now, nil), now)
+	return orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(now, nil))
 }
 
 func payCall() operator.PayCall {

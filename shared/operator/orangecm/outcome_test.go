@@ -371,7 +371,7 @@ func TestRotatedCredentials(t *testing.T) {
 		operatortest.Respond(200, readFile(t, "status-success.json")))
 	secrets := &changingSecret{secretOf(t, stub.URL, fields())}
 	accounts := credentials.NewReader(secrets, time.Now, operator.CheckBaseURL)
-	driver := orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(time.Now, nil), time.Now)
+	driver := orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(time.Now, nil))
 	for _, key := range []string{"ck", "ck2"} {
 		account := fields()
 		account["consumer_key"], account["api_password"] = key, "secret-"+key

@@ -51,7 +51,7 @@ func newDriver(t *testing.T, baseURL string, account map[string]any) *orangesms.
 
 func driverOver(secrets secret.Reader) *orangesms.Driver {
 	accounts := credentials.NewReader(secrets, time.Now, operator.CheckBaseURL)
-	return orangesms.New(accounts, upstream.NewClient(nil), upstream.NewTokens(time.Now, nil), time.Now)
+	return orangesms.New(accounts, upstream.NewClient(nil), upstream.NewTokens(time.Now, nil))
 }
 
 func smsCall() operator.SMSCall {

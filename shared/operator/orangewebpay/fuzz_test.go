@@ -27,7 +27,7 @@ func FuzzResponse(f *testing.F) {
 			f.Add(status, `{"error":{"error":{"code":"`+code+`"}}}`)
 		}
 	}
-	driver, call := New(nil, nil, nil, nil), operator.StatusCall{Call: operator.Call{UpstreamKey: "DemoShop_42"}}
+	driver, call := New(nil, nil, nil), operator.StatusCall{Call: operator.Call{UpstreamKey: "DemoShop_42"}}
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
 		page := readPage(x)

@@ -40,10 +40,8 @@ const (
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-// New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet. It needs no clock.
-func New(
-	accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens, _ func() time.Time,
-) *Driver {
+// New makes the driver. It neither fetches nor connects yet.
+func New(accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens) *Driver {
 	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
 		Credentials: upstream.ClientCredentials{

@@ -50,7 +50,7 @@ func newDriver(t testing.TB, fields map[string]string, c *clock) *orangewebpay.D
 		t.Fatal(err)
 	}
 	reader := credentials.NewReader(secret.Static(raw), c.now, operator.CheckBaseURL)
-	return orangewebpay.New(reader, upstream.NewClient(nil), upstream.NewTokens(c.now, nil), c.now)
+	return orangewebpay.New(reader, upstream.NewClient(nil), upstream.NewTokens(c.now, nil))
 }
 
 func commonCall() operator.Call {

@@ -10,7 +10,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
@@ -25,8 +24,8 @@ const depositPath = "/v2/deposits"
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 
-// New makes the driver. It neither fetches nor connects yet. This driver needs no clock.
-func New(accounts *credentials.Reader, client *upstream.Client, _ func() time.Time) *Driver {
+// New makes the driver. It neither fetches nor connects yet.
+func New(accounts *credentials.Reader, client *upstream.Client) *Driver {
 	fields := append(operator.BasicAccountFields(), upstream.CallbackSecretField(operator.AccountPay))
 	return &Driver{upstream.Base{Accounts: accounts, Client: client, Operation: operator.AccountPay, Fields: fields}}
 }

@@ -53,7 +53,7 @@ func newDriver(baseURL string) *pawapay.Driver {
 
 func newDriverOf(reader secret.Reader, transport http.RoundTripper) *pawapay.Driver {
 	accounts := credentials.NewReader(reader, time.Now, operator.CheckBaseURL)
-	return pawapay.New(accounts, upstream.NewClient(transport), time.Now)
+	return pawapay.New(accounts, upstream.NewClient(transport))
 }
 
 // renewedSecret has another value after a refresh.
