@@ -3,7 +3,6 @@ package carrierapi
 import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/strictjson"
 )
 
 // maxCallbackText is the limit of each text of a callback, in characters.
@@ -14,10 +13,7 @@ const maxCallbackText = 255
 // "pay-terminal"). Status, order, amount and currency are read strictly. An id or a number of another form counts as
 // absent; other fields are ignored.
 func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
-	doc, err := strictjson.Parse(body)
-	if err != nil {
-		return operator.CallbackReport{}
-	}
+	doc := upstream.CallbackDocument(body)
 	prefix := ""
 	if doc.HasObject("payload") {
 		prefix = "payload."

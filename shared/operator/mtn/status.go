@@ -83,10 +83,7 @@ func readFailure(response *strictjson.Reader) (ledger.Status, ledger.FailureReas
 // ReadPaymentCallback implements operator.PaymentCallbackReader. The body is that of a lookup, sometimes with our UUID.
 // It leaves out a currency of no country: that is the account's own one, not the merchant's.
 func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
-	doc, err := strictjson.Parse(body)
-	if err != nil {
-		return operator.CallbackReport{}
-	}
+	doc := upstream.CallbackDocument(body)
 	report := readReport(doc)
 	if _, known := market.CurrencyExponent(report.Currency); !known {
 		report.Currency = ""

@@ -101,10 +101,7 @@ func isUnknownToken(x upstream.Exchange) bool {
 // the short form of payToken, status and message. The short form has no confirmtxnstatus: its success is a claim that
 // the lookup confirms.
 func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
-	doc, err := strictjson.Parse(body)
-	if err != nil {
-		return operator.CallbackReport{}
-	}
+	doc := upstream.CallbackDocument(body)
 	prefix := ""
 	if doc.HasObject("data") {
 		prefix = "data."

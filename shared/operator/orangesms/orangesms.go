@@ -171,10 +171,7 @@ const maxDeliveryInfos = 16
 
 // ReadReceipt implements operator.ReceiptReader. callbackData is the id of the message.
 func (d *Driver) ReadReceipt(body []byte) (operatorReference string, statuses []ledger.Status, ok bool) {
-	doc, err := strictjson.Parse(body)
-	if err != nil {
-		return "", nil, false
-	}
+	doc := upstream.CallbackDocument(body)
 	id := doc.Text("deliveryInfoNotification.callbackData", upstream.MaxFieldLength)
 	for _, info := range doc.Objects("deliveryInfoNotification.deliveryInfo", maxDeliveryInfos) {
 		status, isKnown := operator.ParseDeliveryStatus(upstream.Text(info, "deliveryStatus"))

@@ -254,10 +254,7 @@ func newLookup(call operator.StatusCall, amount json.RawMessage) upstream.Lookup
 // ReadPaymentCallback implements operator.PaymentCallbackReader. notif_token is the only proof of a callback. Without
 // it the callback counts as unread.
 func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
-	doc, err := strictjson.Parse(body)
-	if err != nil {
-		return operator.CallbackReport{}
-	}
+	doc := upstream.CallbackDocument(body)
 	report := operator.CallbackReport{NotifToken: upstream.Text(doc, "notif_token")}
 	if report.NotifToken != "" {
 		report.Status = statuses[upstream.Text(doc, "status")]

@@ -70,9 +70,5 @@ func readOrderID(response *strictjson.Reader, prefix string) string {
 
 // ReadPaymentCallback implements operator.PaymentCallbackReader. The body is the deposit of a lookup.
 func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
-	doc, err := strictjson.Parse(body)
-	if err != nil {
-		return operator.CallbackReport{}
-	}
-	return readReport(doc, "")
+	return readReport(upstream.CallbackDocument(body), "")
 }

@@ -17,6 +17,15 @@ const (
 	maxCallbackText = 255
 )
 
+// CallbackDocument returns the body of a callback. One that is not a JSON object with each key once counts as empty.
+func CallbackDocument(body []byte) *strictjson.Reader {
+	doc, err := strictjson.Parse(body)
+	if err != nil {
+		doc, _ = strictjson.Parse([]byte("{}")) // never an error
+	}
+	return doc
+}
+
 // Text returns a text of a response; "" if it is absent, empty, too long, of another type or not printable. The
 // reader's faults do not matter: a response is either complete or not.
 func Text(response *strictjson.Reader, path string) string {

@@ -14,7 +14,6 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/strictjson"
 )
 
 // maxSignatureAge is how far the time of a signature may be from now.
@@ -53,10 +52,7 @@ func accountFields() []operator.AccountField {
 // ReadPaymentCallback implements operator.PaymentCallbackReader. Only a completed session is final. After a failed
 // attempt the session stays open. Any other event of a payment leads to a lookup.
 func (d *Driver) ReadPaymentCallback(body []byte) operator.CallbackReport {
-	doc, err := strictjson.Parse(body)
-	if err != nil {
-		return operator.CallbackReport{}
-	}
+	doc := upstream.CallbackDocument(body)
 	event := doc.Text("type", upstream.MaxFieldLength)
 	if doc.FirstFault() != nil || !doc.HasObject("data") {
 		return operator.CallbackReport{}
