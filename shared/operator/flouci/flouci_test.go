@@ -3,8 +3,6 @@ package flouci_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -43,15 +41,6 @@ func newDriver(t testing.TB, baseURL, publicKey string, at time.Time) *flouci.Dr
 	return flouci.New(credentials.NewReader(secret.Static(raw), now, operator.CheckBaseURL), upstream.NewClient(nil), now)
 }
 
-func readFile(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(text))
-}
-
 func payCall() operator.PayCall {
 	call := operatortest.SamplePay(platform, "tn", "web")
 	call.Amount = "1500.5"
@@ -72,8 +61,8 @@ func lookUp(t *testing.T, after time.Duration, step operatortest.Responder) oper
 }
 
 func TestGoldenRequests(t *testing.T) {
-	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, readFile(t, "pay-response.json")),
-		operatortest.Respond(200, readFile(t, "status-response.json")))
+	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, operatortest.ReadFile(t, "pay-response.json")),
+		operatortest.Respond(200, operatortest.ReadFile(t, "status-response.json")))
 	driver := newDriver(t, stub.URL, "app-1", start)
 	want := operator.PayResponse{
 		Result: operator.Result{Outcome: operator.Succeeded, HTTPStatus: 200}, DriverData: driverData,
@@ -99,7 +88,7 @@ func TestGoldenRequests(t *testing.T) {
 	if diff := cmp.Diff(wantLines, lines); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(readFile(t, "pay-request.json"), stub.Requests()[0].Body); diff != "" {
+	if diff := cmp.Diff(operatortest.ReadFile(t, "pay-request.json"), stub.Requests()[0].Body); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 }
@@ -107,7 +96,7 @@ func TestGoldenRequests(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	const failure = `{"result":{"status":0,"message":"very-private"}}`
 	page := func(text, with string) string {
-		return strings.Replace(readFile(t, "pay-response.json"), text, with, 1)
+		return strings.Replace(operatortest.ReadFile(t, "pay-response.json"), text, with, 1)
 	}
 	cases := []struct {
 		name, body string
@@ -208,7 +197,7 @@ func TestLookup(t *testing.T) {
 		{"flag twice", `{"success":false,"success":true,"result":{"status":"SUCCESS","amount":1}}`, 200, end, ""},
 		{"no amount", `{"success":true,"result":{"status":"SUCCESS"}}`, 200, end, ""},
 		{"part of a thousandth", `{"success":true,"result":{"status":"SUCCESS","amount":1.5}}`, 200, end, ""},
-		{"another key", strings.Replace(readFile(t, "status-response.json"), "_42", "_4", 1), 200, end, ""},
+		{"another key", strings.Replace(operatortest.ReadFile(t, "status-response.json"), "_42", "_4", 1), 200, end, ""},
 		{"paid with 404", body("SUCCESS"), 404, end, ""},
 		{"not found", `{"result":{"status":404,"message":"Payment not found"}}`, 404, end, ""},
 		{"HTML", "<html>", 200, end, ""},

@@ -15,16 +15,14 @@ import (
 
 // wire writes a request as the files of the documents' examples have it, with the headers of MTN's API.
 func wire(r operatortest.Request) string {
-	text := r.Method + " " + r.Path + "\n"
-	for _, name := range []string{
+	headers := []string{
 		"Authorization", "X-Reference-Id", "X-Callback-Url", "Ocp-Apim-Subscription-Key", "X-Target-Environment",
-		"Content-Type", "Content-Length",
-	} {
-		if value := r.Header.Get(name); value != "" && (name != "Content-Length" || r.Body == "") {
-			text += name + ": " + value + "\n"
-		}
+		"Content-Type",
 	}
-	return strings.TrimSpace(text + "\n" + r.Body)
+	if r.Body == "" {
+		headers = append(headers, "Content-Length")
+	}
+	return r.Text(headers...)
 }
 
 // documentedCall is the payment of MTN's examples.
@@ -37,7 +35,7 @@ func documentedCall() operator.PayCall {
 // The requests with the values of MTN's examples equal them, field for field. The examples' notes are a text of the
 // merchant; ours are the order_id.
 func TestDocumentedRequests(t *testing.T) {
-	platformStub := stub(t, respond(202, ""), respond(200, readFile(t, "document/successful.json")))
+	platformStub := stub(t, respond(202, ""), respond(200, operatortest.ReadFile(t, "document/successful.json")))
 	driver := newDriver(goodAccount(platformStub.URL), time.Now)
 	driver.Pay(t.Context(), documentedCall())
 	found := driver.LookUpPayment(t.Context(), operator.StatusCall{Call: documentedCall().Call})
@@ -53,7 +51,7 @@ func TestDocumentedRequests(t *testing.T) {
 		t.Fatalf("%d requests, want %d", sent, len(names))
 	}
 	for i, r := range platformStub.Requests() {
-		want := strings.TrimSpace(readFile(t, "document/"+names[i]))
+		want := strings.TrimSpace(operatortest.ReadFile(t, "document/"+names[i]))
 		if diff := cmp.Diff(want, wire(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", names[i], diff)
 		}
@@ -82,7 +80,7 @@ func TestDocumentedResponses(t *testing.T) {
 			t.Errorf("%d: outcome %d, %v", e.status, result.Outcome, result.Fault)
 		}
 	}
-	platformStub := stub(t, respond(200, readFile(t, "document/failed.json")))
+	platformStub := stub(t, respond(200, operatortest.ReadFile(t, "document/failed.json")))
 	driver := newDriver(goodAccount(platformStub.URL), time.Now)
 	failed := driver.LookUpPayment(t.Context(), operator.StatusCall{Call: documentedCall().Call})
 	if failed.Status != ledger.Failed || failed.Reason != ledger.WalletUnknown {
@@ -92,7 +90,7 @@ func TestDocumentedResponses(t *testing.T) {
 		Status: ledger.Successful, Amount: "100", Currency: "XAF", MSISDN: "237670000000",
 		OperatorReference: "23503452",
 	}}
-	got := driver.ReadPaymentCallback([]byte(readFile(t, "document/callback.json")))
+	got := driver.ReadPaymentCallback([]byte(operatortest.ReadFile(t, "document/callback.json")))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("callback (-want +got):\n%s", diff)
 	}

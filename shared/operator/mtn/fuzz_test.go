@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
@@ -30,7 +31,7 @@ func newDriverOver(transport http.RoundTripper) *mtn.Driver {
 // No response makes a payment succeed but an empty 202, and no lookup without the order, the amount and the currency.
 func FuzzResponse(f *testing.F) {
 	for _, name := range []string{"successful.json", "failed.json", "failed-object.json"} {
-		f.Add(200, readFile(f, name))
+		f.Add(200, operatortest.ReadFile(f, name))
 	}
 	f.Add(202, "")
 	f.Add(500, code("NOT_ENOUGH_FUNDS"))
@@ -38,7 +39,7 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		driver := newDriverOver(roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/collection/token/" {
-				return &http.Response{StatusCode: 200, Body: bodyOf(readFile(t, "token.json"))}, nil
+				return &http.Response{StatusCode: 200, Body: bodyOf(operatortest.ReadFile(t, "token.json"))}, nil
 			}
 			return &http.Response{StatusCode: status, Body: bodyOf(body)}, nil
 		}))
@@ -61,7 +62,7 @@ func FuzzResponse(f *testing.F) {
 
 func FuzzCallback(f *testing.F) {
 	for _, name := range []string{"successful.json", "failed.json", "failed-object.json"} {
-		f.Add(readFile(f, name))
+		f.Add(operatortest.ReadFile(f, name))
 	}
 	driver := newDriverOver(nil)
 	f.Fuzz(func(t *testing.T, body string) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -41,15 +40,6 @@ func respond(status int, body string) operatortest.Responder {
 	return operatortest.Respond(status, body)
 }
 
-func readFile(t testing.TB, name string) string {
-	t.Helper()
-	raw, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
-}
-
 // goodAccount returns the fields of an account in Ivory Coast.
 func goodAccount(baseURL string) map[string]string {
 	return map[string]string{
@@ -78,7 +68,7 @@ func marshalAccount(account map[string]string) []byte {
 func stub(t *testing.T, business ...operatortest.Responder) *operatortest.StubOperator {
 	t.Helper()
 	operations := operatortest.NewStubOperator(t)
-	token, next := readFile(t, "token.json"), 0
+	token, next := operatortest.ReadFile(t, "token.json"), 0
 	var mu sync.Mutex
 	operations.SetResponses(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/collection/token/" {
@@ -115,15 +105,6 @@ func sampleLookup() operator.StatusCall {
 	return operator.StatusCall{Call: samplePay().Call, Channel: "tpe", Lang: "fr", Amount: "500.00", Currency: "XOF"}
 }
 
-func checkNoSecrets(t *testing.T, err error) {
-	t.Helper()
-	for _, private := range secrets() {
-		if err != nil && strings.Contains(err.Error(), private) {
-			t.Errorf("%q is in the text %q", private, err)
-		}
-	}
-}
-
 func TestGoldenPayment(t *testing.T) {
 	platformStub := stub(t, respond(202, ""))
 	result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay())
@@ -146,13 +127,13 @@ func TestGoldenPayment(t *testing.T) {
 		"Ocp-Apim-Subscription-Key": "subscription-very-private", "X-Target-Environment": "mtnivorycoast",
 		"Content-Type": "application/json",
 	})
-	if diff := cmp.Diff(compact(t, readFile(t, "request.json")), compact(t, requests[1].Body)); diff != "" {
+	if diff := cmp.Diff(compact(t, operatortest.ReadFile(t, "request.json")), compact(t, requests[1].Body)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 }
 
 func TestGoldenLookup(t *testing.T) {
-	platformStub := stub(t, respond(200, readFile(t, "successful.json")))
+	platformStub := stub(t, respond(200, operatortest.ReadFile(t, "successful.json")))
 	newDriver(goodAccount(platformStub.URL), time.Now).LookUpPayment(t.Context(), sampleLookup())
 	request := businessRequests(platformStub)[0]
 	checkRequest(t, request, "GET /collection/v1_0/requesttopay/"+reference, map[string]string{
@@ -222,7 +203,7 @@ func TestFindAccount(t *testing.T) {
 				!strings.Contains(err.Error(), c.field) {
 				t.Fatalf("account %q, %v", id, err)
 			}
-			checkNoSecrets(t, err)
+			operatortest.CheckPrivate(t, err, secrets())
 		})
 	}
 }
@@ -257,7 +238,7 @@ func TestUnsentPayments(t *testing.T) {
 			if len(platformStub.Requests()) != 0 {
 				t.Error("a request was sent")
 			}
-			checkNoSecrets(t, result.Fault)
+			operatortest.CheckPrivate(t, result.Fault, secrets())
 		})
 	}
 }
@@ -275,8 +256,9 @@ func TestOtherOperations(t *testing.T) {
 
 // In the sandbox every country is sent in EUR, and a lookup reports the merchant's currency.
 func TestSandbox(t *testing.T) {
-	euros := strings.ReplaceAll(readFile(t, "successful.json"), `"XOF"`, `"EUR"`)
-	platformStub := stub(t, respond(202, ""), respond(200, euros), respond(200, readFile(t, "successful.json")))
+	euros := strings.ReplaceAll(operatortest.ReadFile(t, "successful.json"), `"XOF"`, `"EUR"`)
+	successful := operatortest.ReadFile(t, "successful.json")
+	platformStub := stub(t, respond(202, ""), respond(200, euros), respond(200, successful))
 	account := maps.Clone(goodAccount(platformStub.URL))
 	account["target_environment"], account["currency"] = "sandbox", "EUR"
 	driver := newDriver(account, time.Now)

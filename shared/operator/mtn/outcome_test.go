@@ -117,7 +117,7 @@ func TestPaymentOutcomes(t *testing.T) {
 				if result.Fault.Kind != c.kind || operator.RefusalReason(result.Fault) != c.reason {
 					t.Errorf("kind %d, reason %q", result.Fault.Kind, operator.RefusalReason(result.Fault))
 				}
-				checkNoSecrets(t, result.Fault)
+				operatortest.CheckPrivate(t, result.Fault, secrets())
 			}
 			if sent := len(businessRequests(platformStub)); sent != c.sends {
 				t.Errorf("%d payments sent, want %d", sent, c.sends)
@@ -172,7 +172,7 @@ func TestPaymentWithoutResponse(t *testing.T) {
 	}
 	driver := newDriverOver(roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/collection/token/" {
-			return &http.Response{StatusCode: 200, Body: bodyOf(readFile(t, "token.json"))}, nil
+			return &http.Response{StatusCode: 200, Body: bodyOf(operatortest.ReadFile(t, "token.json"))}, nil
 		}
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	}))
@@ -205,9 +205,9 @@ func TestLookup(t *testing.T) {
 		notFound  bool
 		responded bool
 	}{
-		{"successful", 200, readFile(t, "successful.json"), successful, false, true},
-		{"failed", 200, readFile(t, "failed.json"), full(ledger.Failed, ledger.WalletUnknown), false, true},
-		{"failed object", 200, readFile(t, "failed-object.json"),
+		{"successful", 200, operatortest.ReadFile(t, "successful.json"), successful, false, true},
+		{"failed", 200, operatortest.ReadFile(t, "failed.json"), full(ledger.Failed, ledger.WalletUnknown), false, true},
+		{"failed object", 200, operatortest.ReadFile(t, "failed-object.json"),
 			full(ledger.Failed, ledger.NotEnoughFunds), false, true},
 		{"expired", 200, failed(`"EXPIRED"`), only(ledger.Expired, ""), false, true},
 		{"expired object", 200, failed(`{"code":"EXPIRED"}`), only(ledger.Expired, ""), false, true},
@@ -231,7 +231,7 @@ func TestLookup(t *testing.T) {
 		{"no status", 200, `{"externalId":"DemoShop_42"}`, nothing, false, false},
 		{"status of another type", 200, `{"status":{}}`, nothing, false, false},
 		{"HTML", 200, html, nothing, false, false},
-		{"accepted", 202, readFile(t, "successful.json"), nothing, false, false},
+		{"accepted", 202, operatortest.ReadFile(t, "successful.json"), nothing, false, false},
 		{"never created", 404, code("RESOURCE_NOT_FOUND"), nothing, true, true},
 		{"no such path", 404, `{"statusCode":404,"message":"Resource not found"}`, nothing, false, false},
 		{"bare 404", 404, "", nothing, false, false},
@@ -250,14 +250,14 @@ func TestLookup(t *testing.T) {
 				(got.Cause == nil) != (got.Status != "") {
 				t.Errorf("not found %v, responded %v, cause %v", got.OrderNotFound, got.Responded(), got.Cause)
 			}
-			checkNoSecrets(t, got.Cause)
+			operatortest.CheckPrivate(t, got.Cause, secrets())
 		})
 	}
 }
 
 func TestCallback(t *testing.T) {
 	driver := newDriver(goodAccount("https://proxy.momoapi.mtn.com"), time.Now)
-	withReference := `{"referenceId":"` + reference + `",` + readFile(t, "successful.json")[1:]
+	withReference := `{"referenceId":"` + reference + `",` + operatortest.ReadFile(t, "successful.json")[1:]
 	report := func(key string) operator.CallbackReport {
 		return operator.CallbackReport{
 			StatusReport: operator.StatusReport{
@@ -272,7 +272,7 @@ func TestCallback(t *testing.T) {
 		body string
 		want operator.CallbackReport
 	}{
-		{"without our UUID", readFile(t, "successful.json"), report("")},
+		{"without our UUID", operatortest.ReadFile(t, "successful.json"), report("")},
 		{"with our UUID", withReference, report(reference)},
 		{"unknown word", `{"externalId":"DemoShop_42","status":"REJECTED"}`,
 			operator.CallbackReport{OrderID: "DemoShop_42"}},

@@ -1,7 +1,6 @@
 package mtn_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"sync/atomic"
@@ -41,7 +40,7 @@ func TestTokenExchangeFails(t *testing.T) {
 			if result.Outcome != operator.NotApplied || result.Fault.Kind != c.kind {
 				t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
 			}
-			checkNoSecrets(t, result.Fault)
+			operatortest.CheckPrivate(t, result.Fault, secrets())
 			if found := driver.LookUpPayment(t.Context(), sampleLookup()); found.Responded() || found.Cause == nil {
 				t.Errorf("lookup %+v", found)
 			}
@@ -193,7 +192,7 @@ func TestBearerRefused(t *testing.T) {
 					t.Errorf("counted as refused credentials: %v, want %v: %v", !c.counted, c.counted, result.Fault)
 				}
 				if result.Fault != nil {
-					checkNoSecrets(t, result.Fault)
+					operatortest.CheckPrivate(t, result.Fault, secrets())
 				}
 			})
 		}
@@ -229,7 +228,7 @@ func TestNoTokenAfterRefusedBearer(t *testing.T) {
 						refusal.respond(w, r)
 					case exchanges == 0:
 						exchanges++
-						respond(200, readFile(t, "token.json"))(w, r)
+						respond(200, operatortest.ReadFile(t, "token.json"))(w, r)
 					default:
 						c.token(w, r)
 					}
@@ -246,24 +245,12 @@ func TestNoTokenAfterRefusedBearer(t *testing.T) {
 	}
 }
 
-// renewedSecret has a new subscription key after a refresh.
-type renewedSecret struct{ old, renewed []byte }
-
-func (s *renewedSecret) Get(context.Context) ([]byte, error) { return s.old, nil }
-
-func (s *renewedSecret) Refresh(context.Context) ([]byte, error) {
-	s.old = s.renewed
-	return s.old, nil
-}
-
-func (s *renewedSecret) FetchedAt() time.Time { return time.Time{} }
-
 // After a 401 the credentials are read again: a rotated key is used at once.
 func TestRotatedKey(t *testing.T) {
 	platformStub := operatortest.NewStubOperator(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/collection/token/":
-			respond(200, readFile(t, "token.json"))(w, r)
+			respond(200, operatortest.ReadFile(t, "token.json"))(w, r)
 		case r.Header.Get("Ocp-Apim-Subscription-Key") != "secondary-very-private":
 			respond(401, inFront401)(w, r)
 		default:
@@ -272,7 +259,9 @@ func TestRotatedKey(t *testing.T) {
 	})
 	renewed := goodAccount(platformStub.URL)
 	renewed["subscription_key"] = "secondary-very-private"
-	accounts := &renewedSecret{marshalAccount(goodAccount(platformStub.URL)), marshalAccount(renewed)}
+	accounts := &operatortest.RenewedSecret{
+		Value: marshalAccount(goodAccount(platformStub.URL)), Renewed: marshalAccount(renewed),
+	}
 	driver := newDriverOf(accounts, time.Now)
 	if result := driver.Pay(t.Context(), samplePay()); result.Outcome != operator.Succeeded {
 		t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
@@ -288,7 +277,7 @@ func TestParallelPaymentsShareAToken(t *testing.T) {
 			if r.URL.Path == "/collection/token/" {
 				exchanges++
 				time.Sleep(time.Second) // virtual time
-				response.StatusCode, response.Body = 200, bodyOf(readFile(t, "token.json"))
+				response.StatusCode, response.Body = 200, bodyOf(operatortest.ReadFile(t, "token.json"))
 			}
 			return response, nil
 		})

@@ -2,8 +2,6 @@ package orangecm_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -73,58 +71,22 @@ func statusCall() operator.StatusCall {
 // private are texts that no fault may contain.
 var private = []string{"secret-", "8642", "690000002", operatortest.SampleOTP, "NGUEMA"}
 
-func checkPrivate(t *testing.T, err error) {
-	t.Helper()
-	for _, text := range private {
-		if err != nil && strings.Contains(err.Error(), text) {
-			t.Errorf("the fault %q contains %q", err, text)
-		}
-	}
-}
-
 func checkResult(t *testing.T, got operator.Result, outcome operator.Outcome, kind fault.Kind) {
 	t.Helper()
-	if got.Outcome != outcome {
-		t.Fatalf("outcome %d, want %d: %v", got.Outcome, outcome, got.Fault)
-	}
-	if outcome == operator.Succeeded {
-		if got.Fault != nil {
-			t.Errorf("a success with the fault %v", got.Fault)
-		}
-		return
-	}
-	if got.Fault == nil || got.Fault.Kind != kind {
-		t.Fatalf("fault %v, want the kind %v", got.Fault, kind)
-	}
-	checkPrivate(t, got.Fault)
-}
-
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(content))
+	operatortest.CheckResult(t, got, outcome, kind, private)
 }
 
 // wire writes a request as the files of the documents' examples have it. The headers are those that the platform reads.
 func wire(r operatortest.Request) string {
-	text := r.Method + " " + r.Path + "\n"
-	for _, name := range []string{"Authorization", "X-Auth-Token", "Content-Type", "Content-Length"} {
-		if value := r.Header.Get(name); value != "" {
-			text += name + ": " + value + "\n"
-		}
-	}
-	return text + "\n" + r.Body + "\n"
+	return r.Text("Authorization", "X-Auth-Token", "Content-Type", "Content-Length")
 }
 
 // The requests of a payment and its lookup, byte for byte, as the examples of Orange's document have them. It masks the
 // numbers and the PIN, and leaves out the texts.
 func TestDocumentedExamples(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token), operatortest.Respond(200, prepared),
-		operatortest.Respond(200, readFile(t, "pay-response.json")),
-		operatortest.Respond(200, readFile(t, "status-success.json")))
+		operatortest.Respond(200, operatortest.ReadFile(t, "pay-response.json")),
+		operatortest.Respond(200, operatortest.ReadFile(t, "status-success.json")))
 	driver := newDriver(t, stub.URL, fields())
 	driverData, result := driver.Prepare(t.Context(), payCall())
 	if driverData != payToken {
@@ -148,7 +110,7 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 	for i, name := range names {
 		got := wire(requests[i])
-		if want := readFile(t, "document/"+name); want != strings.TrimSpace(got) {
+		if want := operatortest.ReadFile(t, "document/"+name); want != strings.TrimSpace(got) {
 			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(want, got))
 		}
 	}
@@ -176,7 +138,7 @@ func TestMerchantParts(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token),
-				operatortest.Respond(200, readFile(t, "pay-response.json")))
+				operatortest.Respond(200, operatortest.ReadFile(t, "pay-response.json")))
 			driver := newDriver(t, stub.URL, fields())
 			call := payCall()
 			c.edit(&call)
@@ -194,7 +156,7 @@ func TestMerchantParts(t *testing.T) {
 				if result.Outcome != operator.NotApplied || result.Fault.Part != c.part {
 					t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
 				}
-				checkPrivate(t, result.Fault)
+				operatortest.CheckPrivate(t, result.Fault, private)
 			}
 			if sent := stub.Requests(); len(sent) != 0 {
 				t.Errorf("%d requests", len(sent))
@@ -218,7 +180,7 @@ func TestAccounts(t *testing.T) {
 			!strings.Contains(f.Error(), field.Path) {
 			t.Errorf("%s: %v", field.Path, err)
 		}
-		checkPrivate(t, err)
+		operatortest.CheckPrivate(t, err, private)
 		checkResult(t, driver.Pay(t.Context(), payCall()).Result, operator.NotApplied, fault.IntegrationRejected)
 		_, result := driver.Prepare(t.Context(), payCall())
 		checkResult(t, result, operator.NotApplied, fault.IntegrationRejected)

@@ -39,7 +39,7 @@ func TestPayOutcomes(t *testing.T) {
 	const succeeded, refused = operator.Succeeded, operator.Refused
 	const notApplied, unknown = operator.NotApplied, operator.Unknown
 	const isUnknown, isOurs, isDown = fault.OutcomeUnknown, fault.IntegrationRejected, fault.OperatorUnavailable
-	pending, funds := readFile(t, "pay-response.json"), readFile(t, "pay-refused.json")
+	pending, funds := operatortest.ReadFile(t, "pay-response.json"), operatortest.ReadFile(t, "pay-refused.json")
 	wallet := strings.ReplaceAll(funds, "60019", "0066111")
 	r := operatortest.Respond
 	accepted := func(old, new string) string { return strings.Replace(pending, old, new, 1) }
@@ -54,7 +54,7 @@ func TestPayOutcomes(t *testing.T) {
 		{"accepted", r(200, pending), succeeded, 0},
 		{"accepted, amount as a text", r(200, accepted("100,", `"100",`)), succeeded, 0},
 		{"initiated", r(200, accepted("PENDING", "INITIATED")), succeeded, 0},
-		{"paid at once", r(200, readFile(t, "status-success.json")), succeeded, 0},
+		{"paid at once", r(200, operatortest.ReadFile(t, "status-success.json")), succeeded, 0},
 		{"another payToken", r(200, accepted(payToken, "MP9")), unknown, isUnknown},
 		{"no payToken", r(200, accepted("payToken", "x")), unknown, isUnknown},
 		{"no inittxnstatus", r(200, accepted("inittxnstatus", "x")), unknown, isUnknown},
@@ -177,8 +177,8 @@ func TestPrepareOutcomes(t *testing.T) {
 // A token is used until shortly before its end, and replaced after a 401. expires_in is a number, a text or absent.
 func TestTokens(t *testing.T) {
 	second := strings.Replace(token, "token-1", "token-2", 1)
-	pending := operatortest.Respond(200, readFile(t, "pay-response.json"))
-	found := operatortest.Respond(200, readFile(t, "status-success.json"))
+	pending := operatortest.Respond(200, operatortest.ReadFile(t, "pay-response.json"))
+	found := operatortest.Respond(200, operatortest.ReadFile(t, "status-success.json"))
 	respond := operatortest.Respond
 	cases := []struct {
 		name       string
@@ -228,8 +228,8 @@ func TestTokens(t *testing.T) {
 }
 
 func TestLookups(t *testing.T) {
-	success, expired := readFile(t, "status-success.json"), readFile(t, "status-expired.json")
-	refused := readFile(t, "pay-refused.json")
+	success, expired := operatortest.ReadFile(t, "status-success.json"), operatortest.ReadFile(t, "status-expired.json")
+	refused := operatortest.ReadFile(t, "pay-refused.json")
 	replace := func(old, replacement string) string { return strings.Replace(success, old, replacement, 1) }
 	reported := func(status ledger.Status) operator.StatusResponse {
 		return operator.StatusResponse{StatusReport: operator.StatusReport{
@@ -254,7 +254,7 @@ func TestLookups(t *testing.T) {
 		{"confirmtxnstatus as a number", 200, replace(`"confirmtxnstatus":"200"`, `"confirmtxnstatus":200`),
 			reported(ledger.Successful)},
 		{"amount as a text", 200, replace("100,", `"100",`), reported(ledger.Successful)},
-		{"PENDING", 200, readFile(t, "pay-response.json"), reported(ledger.Pending)},
+		{"PENDING", 200, operatortest.ReadFile(t, "pay-response.json"), reported(ledger.Pending)},
 		{"CANCELLED", 200, replace(word, "CANCELLED"), reported(ledger.Cancelled)},
 		{"FAILED", 200, refused, failed},
 		{"FAILED with a text only", 200, strings.Replace(refused, "60019", "1", 2), failed},
@@ -279,7 +279,7 @@ func TestLookups(t *testing.T) {
 				(c.name == "unknown word") {
 				t.Errorf("status %q with the cause %v", got.Status, got.Cause)
 			}
-			checkPrivate(t, got.Cause)
+			operatortest.CheckPrivate(t, got.Cause, private)
 			got.Cause = nil
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("lookup (-want +got):\n%s", diff)
@@ -314,10 +314,10 @@ func TestCallbacks(t *testing.T) {
 		body string
 		want operator.CallbackReport
 	}{
-		"like the lookup": {readFile(t, "status-success.json"), full},
+		"like the lookup": {operatortest.ReadFile(t, "status-success.json"), full},
 		"like the lookup, not confirmed": {
-			strings.Replace(readFile(t, "status-success.json"), `confirmtxnstatus":"200"`, `confirmtxnstatus":null`, 1),
-			unconfirmed,
+			strings.Replace(operatortest.ReadFile(t, "status-success.json"),
+				`confirmtxnstatus":"200"`, `confirmtxnstatus":null`, 1), unconfirmed,
 		},
 		"short":            {success(""), report(ledger.Successful)},
 		"short, failed":    {`{"payToken":"MP1","status":"FAILED","inittxnstatus":"0066111"}`, failed},
@@ -366,9 +366,9 @@ func (s *changingSecret) Get(context.Context) ([]byte, error) { return s.Static,
 // New credentials get a new token, although the one of the old credentials is still valid.
 func TestRotatedCredentials(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token),
-		operatortest.Respond(200, readFile(t, "status-success.json")),
+		operatortest.Respond(200, operatortest.ReadFile(t, "status-success.json")),
 		operatortest.Respond(200, strings.Replace(token, "token-1", "token-2", 1)),
-		operatortest.Respond(200, readFile(t, "status-success.json")))
+		operatortest.Respond(200, operatortest.ReadFile(t, "status-success.json")))
 	secrets := &changingSecret{secretOf(t, stub.URL, fields())}
 	accounts := credentials.NewReader(secrets, time.Now, operator.CheckBaseURL)
 	driver := orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(time.Now, nil))

@@ -33,7 +33,7 @@ func TestOutcomes(t *testing.T) {
 	const isRefusal = fault.OperatorError
 	const partRecipient, number = "X-Operator-ISE2", "tel:+2250700000000"
 	const service, policy = "serviceException", "policyException"
-	sent := readFile(t, "sms-response.json")
+	sent := operatortest.ReadFile(t, "sms-response.json")
 	edit := func(old, new string) string { return strings.Replace(sent, old, new, 1) }
 	cases := []struct {
 		name     string
@@ -123,7 +123,7 @@ func countMessages(stub *operatortest.StubOperator) int {
 // A failed exchange is NotApplied. A token is cached, and replaced after it was refused.
 func TestTokens(t *testing.T) {
 	r := operatortest.Respond
-	sent := r(201, readFile(t, "sms-response.json"))
+	sent := r(201, operatortest.ReadFile(t, "sms-response.json"))
 	second := strings.Replace(token, "token-1", "token-2", 1)
 	cases := []struct {
 		name       string
@@ -158,7 +158,7 @@ func TestTokens(t *testing.T) {
 				if result.Outcome != outcome {
 					t.Fatalf("message %d: outcome %d, want %d: %v", i, result.Outcome, outcome, result.Fault)
 				}
-				checkPrivate(t, errorOf(result))
+				operatortest.CheckPrivate(t, errorOf(result), private())
 			}
 			if len(stub.Requests()) != c.requests || countMessages(stub) != c.messages {
 				t.Errorf("%d requests, %d messages", len(stub.Requests()), countMessages(stub))

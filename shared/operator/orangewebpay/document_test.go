@@ -25,8 +25,8 @@ func wire(r operatortest.Request) string {
 // The requests with the values of Orange's examples equal them, and the examples' responses are read.
 func TestDocumentedExamples(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, token(firstToken, "7776000"),
-		operatortest.Respond(201, readFile(t, "document/webpayment.json")),
-		operatortest.Respond(201, readFile(t, "document/transactionstatus.json")))
+		operatortest.Respond(201, operatortest.ReadFile(t, "document/webpayment.json")),
+		operatortest.Respond(201, operatortest.ReadFile(t, "document/transactionstatus.json")))
 	fields := account(stub.URL)
 	fields["merchant_key"] = "ab12"
 	driver := newDriver(t, fields, newClock())
@@ -49,7 +49,7 @@ func TestDocumentedExamples(t *testing.T) {
 		t.Fatalf("%d requests, want %d", sent, len(names))
 	}
 	for i, r := range stub.Requests() {
-		if diff := cmp.Diff(readFile(t, "document/"+names[i]), wire(r)); diff != "" {
+		if diff := cmp.Diff(operatortest.ReadFile(t, "document/"+names[i]), wire(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", names[i], diff)
 		}
 	}

@@ -52,7 +52,7 @@ func TestLookup(t *testing.T) {
 // A lookup goes to the segment of its account. operator check names the platform's first country for each account.
 func TestLookupUsesTheAccountsSegment(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, token(firstToken, "3600"),
-		operatortest.Respond(201, readFile(t, "status-response.json")))
+		operatortest.Respond(201, operatortest.ReadFile(t, "status-response.json")))
 	fields := account(stub.URL)
 	fields["segment"] = "bf"
 	call := statusCall()
@@ -66,7 +66,7 @@ func TestLookupUsesTheAccountsSegment(t *testing.T) {
 
 func TestLookupRenewsToken(t *testing.T) {
 	stub := operatortest.NewStubOperator(t, token(firstToken, "3600"), orangeError(401, "42"), token(nextToken, "3600"),
-		operatortest.Respond(201, readFile(t, "status-response.json")))
+		operatortest.Respond(201, operatortest.ReadFile(t, "status-response.json")))
 	got := newDriver(t, account(stub.URL), newClock()).LookUpPayment(t.Context(), statusCall())
 	if got.Status != ledger.Successful || got.Cause != nil {
 		t.Errorf("status %q, %v", got.Status, got.Cause)
@@ -96,7 +96,7 @@ func TestReadPaymentCallback(t *testing.T) {
 		name, body string
 		want       operator.CallbackReport
 	}{
-		{"success", readFile(t, "callback.json"), read(ledger.Successful, "MP150709.1341.A00073")},
+		{"success", operatortest.ReadFile(t, "callback.json"), read(ledger.Successful, "MP150709.1341.A00073")},
 		{"failed", body("FAILED"), read(ledger.Failed, "")},
 		{"expired", body("EXPIRED"), read(ledger.Expired, "")},
 		{"pending", body("PENDING"), read(ledger.Pending, "")},

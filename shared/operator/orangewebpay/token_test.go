@@ -12,7 +12,7 @@ import (
 )
 
 func TestTokenRenewal(t *testing.T) {
-	page := operatortest.Respond(201, readFile(t, "pay-response.json"))
+	page := operatortest.Respond(201, operatortest.ReadFile(t, "pay-response.json"))
 	expired := orangeError(401, "42")
 	first, next := token(firstToken, "3600"), token(nextToken, `"3600"`)
 	cases := []struct {
@@ -46,7 +46,7 @@ func TestTokenRenewal(t *testing.T) {
 
 // A token is used for its life, and no longer after any 401 of Orange.
 func TestTokenIsCached(t *testing.T) {
-	page := operatortest.Respond(201, readFile(t, "pay-response.json"))
+	page := operatortest.Respond(201, operatortest.ReadFile(t, "pay-response.json"))
 	stub := operatortest.NewStubOperator(t)
 	c := newClock()
 	driver := newDriver(t, account(stub.URL), c)

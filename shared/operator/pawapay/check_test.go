@@ -80,7 +80,7 @@ func TestCheckAccount(t *testing.T) {
 // The page lists what the payer of each wallet sees, as the row has it.
 func TestPageHasShortCodes(t *testing.T) {
 	row, _ := operator.FindCapabilities(platform)
-	for line := range strings.Lines(readFile(t, "../../../../docs/operators/pawapay.md")) {
+	for line := range strings.Lines(operatortest.ReadFile(t, "../../../../docs/operators/pawapay.md")) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 8 || !strings.HasPrefix(cells[1], " `") {
 			continue

@@ -12,13 +12,7 @@ import (
 
 // wire writes a request as the files of the documents' examples have it, with the headers of pawaPay's API.
 func wire(r operatortest.Request) string {
-	text := r.Method + " " + r.Path + "\n"
-	for _, name := range []string{"Authorization", "Signature", "Content-Digest", "Content-Type"} {
-		if value := r.Header.Get(name); value != "" {
-			text += name + ": " + value + "\n"
-		}
-	}
-	return strings.TrimSpace(text + "\n" + r.Body)
+	return r.Text("Authorization", "Signature", "Content-Digest", "Content-Type")
 }
 
 // The requests have every field of pawaPay's example, in its form. The values differ where they must: the example is
@@ -40,7 +34,7 @@ func TestDocumentedExamples(t *testing.T) {
 		t.Fatalf("%d requests, want %d", sent, len(names))
 	}
 	for i, r := range stub.Requests() {
-		want := strings.TrimSpace(readFile(t, "document/"+names[i]))
+		want := strings.TrimSpace(operatortest.ReadFile(t, "document/"+names[i]))
 		if diff := cmp.Diff(want, wire(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", names[i], diff)
 		}

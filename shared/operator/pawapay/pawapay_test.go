@@ -1,11 +1,9 @@
 package pawapay_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -30,15 +28,6 @@ const (
 	html       = `<html>Request Rejected</html>`
 )
 
-func readFile(t testing.TB, name string) string {
-	t.Helper()
-	raw, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
-}
-
 func accountsOf(baseURL, token, callbackSecret string) []byte {
 	account := map[string]string{"base_url": baseURL, "access_token": token, "callback_secret": callbackSecret}
 	raw, _ := json.Marshal(map[string]any{
@@ -56,23 +45,6 @@ func newDriverOf(reader secret.Reader, transport http.RoundTripper) *pawapay.Dri
 	return pawapay.New(accounts, upstream.NewClient(transport))
 }
 
-// renewedSecret has another value after a refresh.
-type renewedSecret struct{ value, renewed []byte }
-
-func (s *renewedSecret) Get(context.Context) ([]byte, error) {
-	if s.value == nil {
-		return nil, errors.New("the secret cannot be read")
-	}
-	return s.value, nil
-}
-
-func (s *renewedSecret) Refresh(context.Context) ([]byte, error) {
-	s.value = s.renewed
-	return s.Get(context.Background())
-}
-
-func (s *renewedSecret) FetchedAt() time.Time { return time.Time{} }
-
 func samplePay() operator.PayCall {
 	call := operatortest.SamplePay("mtn", "a1", "tpe")
 	call.Platform, call.UpstreamKey, call.OrderID = platform, depositID, "DemoShop_42"
@@ -85,11 +57,7 @@ func sampleLookup() operator.StatusCall {
 
 func checkNoSecrets(t *testing.T, err error) {
 	t.Helper()
-	for _, private := range []string{"very-private", "0707070707", operatortest.SampleOTP} {
-		if err != nil && strings.Contains(err.Error(), private) {
-			t.Errorf("%q is in the text %q", private, err)
-		}
-	}
+	operatortest.CheckPrivate(t, err, []string{"very-private", "0707070707", operatortest.SampleOTP})
 }
 
 // parse compares JSON by its fields and values.
@@ -128,7 +96,7 @@ func TestGoldenDeposit(t *testing.T) {
 		request.Header.Get("Content-Type") != "application/json" || len(stub.Requests()) != 1 {
 		t.Errorf("request %+v", request)
 	}
-	if diff := cmp.Diff(parse(t, readFile(t, "request.json")), parse(t, request.Body)); diff != "" {
+	if diff := cmp.Diff(parse(t, operatortest.ReadFile(t, "request.json")), parse(t, request.Body)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 }
@@ -328,9 +296,9 @@ func TestRenewedToken(t *testing.T) {
 		}
 		operatortest.Respond(403, failure("AUTHENTICATION_ERROR"))(w, r)
 	})
-	accounts := &renewedSecret{
-		accountsOf(stub.URL, "token-very-private", pathSecret),
-		accountsOf(stub.URL, "renewed-very-private", pathSecret),
+	accounts := &operatortest.RenewedSecret{
+		Value:   accountsOf(stub.URL, "token-very-private", pathSecret),
+		Renewed: accountsOf(stub.URL, "renewed-very-private", pathSecret),
 	}
 	result := newDriverOf(accounts, nil).Pay(t.Context(), samplePay())
 	if result.Outcome != operator.Succeeded || len(stub.Requests()) != 2 {
@@ -371,7 +339,7 @@ func TestStaticCallback(t *testing.T) {
 		{"wrong", secret.Static(current), "a1", pathSecret[1:] + "x", false},
 		{"empty", secret.Static(accountsOf("https://api.pawapay.io", "t", "")), "a1", "", false},
 		{"another account", secret.Static(current), "a2", pathSecret, false},
-		{"renewed", &renewedSecret{current, renewed}, "a1", strings.ToUpper(pathSecret), true},
+		{"renewed", &operatortest.RenewedSecret{Value: current, Renewed: renewed}, "a1", strings.ToUpper(pathSecret), true},
 	}
 	for _, c := range cases {
 		found, err := newDriverOf(c.reader, nil).VerifyStaticCallback(t.Context(), operator.StaticCallback{
@@ -381,7 +349,7 @@ func TestStaticCallback(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.name, found, err)
 		}
 	}
-	unreadable := newDriverOf(&renewedSecret{}, nil)
+	unreadable := newDriverOf(&operatortest.RenewedSecret{}, nil)
 	if _, err := unreadable.VerifyStaticCallback(t.Context(), operator.StaticCallback{Platform: platform}); err == nil {
 		t.Error("no error without a readable secret")
 	}

@@ -40,7 +40,7 @@ func TestLookup(t *testing.T) {
 		notFound  bool
 		responded bool
 	}{
-		{"completed", 200, found(readFile(t, "completed.json")), completed, false, true},
+		{"completed", 200, found(operatortest.ReadFile(t, "completed.json")), completed, false, true},
 		{"completed without amount", 200, found(data("COMPLETED", `,"currency":"XOF"`)), nothing, false, true},
 		{"accepted", 200, found(data("ACCEPTED", "")), only(ledger.Pending, ""), false, true},
 		{"submitted", 200, found(data("SUBMITTED", "")), only(ledger.Pending, ""), false, true},
@@ -103,7 +103,7 @@ func TestCallback(t *testing.T) {
 		body string
 		want operator.CallbackReport
 	}{
-		{"completed", readFile(t, "completed.json"), completed},
+		{"completed", operatortest.ReadFile(t, "completed.json"), completed},
 		{"metadata list", data("PROCESSING", `,"metadata":[{"a":"b"},{"orderId":"DemoShop_42"}]`), pending},
 		{"client reference", data("PROCESSING", `,"clientReferenceId":"DemoShop_42"`), pending},
 		{"no order", data("QUEUED", ""), operator.CallbackReport{UpstreamKey: depositID}},
@@ -128,7 +128,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // No response but a 200 makes a deposit succeed, and no lookup does without its id, amount and currency.
 func FuzzResponse(f *testing.F) {
-	f.Add(200, found(readFile(f, "completed.json")))
+	f.Add(200, found(operatortest.ReadFile(f, "completed.json")))
 	f.Add(200, accepted("ACCEPTED", depositID))
 	f.Add(200, rejected("INVALID_AMOUNT"))
 	f.Add(403, failure("AUTHENTICATION_ERROR"))
@@ -155,7 +155,7 @@ func FuzzResponse(f *testing.F) {
 }
 
 func FuzzCallback(f *testing.F) {
-	f.Add(readFile(f, "completed.json"))
+	f.Add(operatortest.ReadFile(f, "completed.json"))
 	f.Add(data("FAILED", `,"metadata":[{"orderId":"DemoShop_42"}]`))
 	driver := newDriver("https://api.pawapay.io")
 	f.Fuzz(func(t *testing.T, body string) {

@@ -1,11 +1,9 @@
 package wave_test
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
@@ -26,7 +25,7 @@ func event(kind, session string) string {
 
 func TestReadPaymentCallback(t *testing.T) {
 	const completed, failed = "checkout.session.completed", "checkout.session.payment_failed"
-	open, paid := readFile(t, "session-open.json"), readFile(t, "session-paid.json")
+	open, paid := operatortest.ReadFile(t, "session-open.json"), operatortest.ReadFile(t, "session-paid.json")
 	read := func(status ledger.Status, reference string) operator.CallbackReport {
 		return operator.CallbackReport{OrderID: "DemoShop_42", StatusReport: operator.StatusReport{
 			Status: status, Amount: "1000", Currency: "XOF", OperatorReference: reference,
@@ -134,21 +133,13 @@ func TestVerifyStaticCallback(t *testing.T) {
 	}
 }
 
-// renewedSecret is a secret whose refresh finds a new value.
-type renewedSecret struct {
-	value, renewed []byte
-	err            error
-}
-
-func (s *renewedSecret) Get(context.Context) ([]byte, error)     { return s.value, s.err }
-func (s *renewedSecret) Refresh(context.Context) ([]byte, error) { return s.renewed, s.err }
-func (s *renewedSecret) FetchedAt() time.Time                    { return time.Time{} }
-
 func TestVerifyReadsRenewedSecrets(t *testing.T) {
 	const newSecret = "a-new-callback-secret-of-enough-length"
 	renewed := account("https://api.wave.com")
 	renewed["callback_secret"] = newSecret
-	source := &renewedSecret{credentialsOf(t, account("https://api.wave.com")), credentialsOf(t, renewed), nil}
+	source := &operatortest.RenewedSecret{
+		Value: credentialsOf(t, account("https://api.wave.com")), Renewed: credentialsOf(t, renewed),
+	}
 	clock := func() time.Time { return now }
 	driver := wave.New(credentials.NewReader(source, clock, operator.CheckBaseURL), upstream.NewClient(nil), clock)
 	callback := operator.StaticCallback{
@@ -161,7 +152,7 @@ func TestVerifyReadsRenewedSecrets(t *testing.T) {
 	if got, err := driver.VerifyStaticCallback(t.Context(), callback); got || err != nil {
 		t.Errorf("an unknown account: %v, %v", got, err)
 	}
-	source.err = errors.New("down")
+	*source = operatortest.RenewedSecret{} // down
 	if got, err := driver.VerifyStaticCallback(t.Context(), callback); got || err == nil {
 		t.Errorf("an unreadable secret: %v, %v", got, err)
 	}

@@ -1,7 +1,6 @@
 package wave_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,19 +12,13 @@ import (
 
 // wire writes a request as the files of the documents' examples have it, with the headers of Wave's API.
 func wire(r operatortest.Request) string {
-	text := r.Method + " " + r.Path + "\n"
-	for _, name := range []string{"Authorization", "Wave-Signature", "Idempotency-Key", "Content-Type"} {
-		if value := r.Header.Get(name); value != "" {
-			text += name + ": " + value + "\n"
-		}
-	}
-	return strings.TrimSpace(text + "\n" + r.Body)
+	return r.Text("Authorization", "Wave-Signature", "Idempotency-Key", "Content-Type")
 }
 
 // The requests with the values of Wave's examples equal them, and the examples' responses are read. The examples leave
 // out the addresses.
 func TestDocumentedExamples(t *testing.T) {
-	session := readFile(t, "document/session.json")
+	session := operatortest.ReadFile(t, "document/session.json")
 	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, session),
 		operatortest.Respond(200, `{"result":[`+session+`]}`), operatortest.Respond(200, `{"result":[]}`))
 	driver := newDriver(t, account(stub.URL))
@@ -50,7 +43,7 @@ func TestDocumentedExamples(t *testing.T) {
 		t.Fatalf("%d requests, want %d", sent, len(names))
 	}
 	for i, r := range stub.Requests() {
-		if diff := cmp.Diff(readFile(t, "document/"+names[i]), wire(r)); diff != "" {
+		if diff := cmp.Diff(operatortest.ReadFile(t, "document/"+names[i]), wire(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", names[i], diff)
 		}
 	}
