@@ -5,11 +5,13 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"mobilegateway/proof/kits/operatortest"
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
@@ -32,6 +34,25 @@ func TestEveryOperatorHasADriver(t *testing.T) {
 		}
 		if _, _, offered := directory.UserSMSSender(e); offered == row.SendsUserSMS {
 			t.Errorf("%s: either the operator or its driver must send the payer's SMS", name)
+		}
+	}
+}
+
+// A row offers what its driver implements. Another operation is certainly not applied, and the fault is ours.
+func TestOtherOperations(t *testing.T) {
+	directory := drivers.NewDirectory(secret.Static(nil), nil, time.Now)
+	for _, name := range operator.Platforms() {
+		driver, row, _ := directory.Driver(name)
+		for operation, result := range map[string]operator.Result{
+			operator.AccountCharge: operator.Charge(t.Context(), driver, operatortest.SampleCharge(name, "")),
+			operator.AccountPay:    operator.Pay(t.Context(), driver, operatortest.SamplePay(name, "", "ussd")).Result,
+			operator.AccountSMS:    operator.SendSMS(t.Context(), driver, operatortest.SampleSMS(name, "")),
+		} {
+			operatortest.CheckResult(t, result, operator.NotApplied, fault.IntegrationRejected, nil)
+			isOffered := !strings.Contains(result.Fault.Error(), "the platform does not offer the operation")
+			if isOffered != slices.Contains(row.Operations, operation) {
+				t.Errorf("%s of %s: offered %v: %v", operation, name, isOffered, result.Fault)
+			}
 		}
 	}
 }

@@ -155,8 +155,6 @@ func TestUnsentCalls(t *testing.T) {
 	for name, result := range map[string]operator.Result{
 		"another currency": driver.Pay(t.Context(), otherCurrency).Result,
 		"a colon in a key": colon.Pay(t.Context(), payCall()).Result,
-		"charge":           operator.Charge(t.Context(), driver, operator.ChargeCall{}),
-		"sms":              operator.SendSMS(t.Context(), driver, operator.SMSCall{}),
 	} {
 		if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
 			t.Errorf("%s: outcome %d, %v", name, result.Outcome, result.Fault)

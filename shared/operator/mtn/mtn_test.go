@@ -243,17 +243,6 @@ func TestUnsentPayments(t *testing.T) {
 	}
 }
 
-func TestOtherOperations(t *testing.T) {
-	driver := newDriver(goodAccount("https://proxy.momoapi.mtn.com"), time.Now)
-	charge := operator.Charge(t.Context(), driver, operatortest.SampleCharge("mtn", ""))
-	sms := operator.SendSMS(t.Context(), driver, operatortest.SampleSMS("mtn", ""))
-	for _, result := range []operator.Result{charge, sms} {
-		if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
-			t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
-		}
-	}
-}
-
 // In the sandbox every country is sent in EUR, and a lookup reports the merchant's currency.
 func TestSandbox(t *testing.T) {
 	euros := strings.ReplaceAll(operatortest.ReadFile(t, "successful.json"), `"XOF"`, `"EUR"`)

@@ -198,10 +198,6 @@ func TestAccounts(t *testing.T) {
 	unprepared := payCall()
 	unprepared.DriverData = ""
 	checkResult(t, driver.Pay(t.Context(), unprepared).Result, operator.NotApplied, fault.OperatorUnavailable)
-	charge := operator.Charge(t.Context(), driver, operator.ChargeCall{})
-	sms := operator.SendSMS(t.Context(), driver, operator.SMSCall{})
-	checkResult(t, charge, operator.NotApplied, fault.IntegrationRejected)
-	checkResult(t, sms, operator.NotApplied, fault.IntegrationRejected)
 	if sent := stub.Requests(); len(sent) != 0 {
 		t.Errorf("%d requests were sent", len(sent))
 	}

@@ -187,10 +187,6 @@ func TestNothingIsSent(t *testing.T) {
 	checkResult(t, driver.SendSMS(t.Context(), withoutSender), operator.NotApplied, fault.IntegrationRejected)
 	repeat.MayRepeat = true
 	checkResult(t, driver.SendSMS(t.Context(), repeat), operator.Unknown, fault.OutcomeUnknown)
-	charge := operator.Charge(t.Context(), driver, operator.ChargeCall{})
-	payment := operator.Pay(t.Context(), driver, operator.PayCall{})
-	checkResult(t, charge, operator.NotApplied, fault.IntegrationRejected)
-	checkResult(t, payment.Result, operator.NotApplied, fault.IntegrationRejected)
 	if sent := stub.Requests(); len(sent) != 0 {
 		t.Errorf("%d requests were sent", len(sent))
 	}

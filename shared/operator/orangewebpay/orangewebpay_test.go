@@ -238,8 +238,6 @@ func TestUnsentCalls(t *testing.T) {
 		result operator.Result
 		kind   fault.Kind
 	}{
-		{"charge", operator.Charge(t.Context(), driver, operator.ChargeCall{}), fault.IntegrationRejected},
-		{"sms", operator.SendSMS(t.Context(), driver, operator.SMSCall{}), fault.IntegrationRejected},
 		{"account", unusable.Pay(t.Context(), payCall()).Result, fault.IntegrationRejected},
 		{"amount", changed(func(c *operator.PayCall) { c.Amount = "10.5" }), fault.IntegrationRejected},
 		{"another country", changed(func(c *operator.PayCall) { c.Country = "BF" }), fault.IntegrationRejected},

@@ -272,8 +272,6 @@ func TestUnsentCalls(t *testing.T) {
 	otherCountry.Country, otherCountry.MSISDN = "CI", ""
 	badAmount.Amount, badNumber.MSISDN = "10.5", "12"
 	for name, result := range map[string]operator.Result{
-		"charge": operator.Charge(t.Context(), driver, operator.ChargeCall{}),
-		"sms":    operator.SendSMS(t.Context(), driver, operator.SMSCall{}),
 		"amount": driver.Pay(t.Context(), badAmount).Result, "number": driver.Pay(t.Context(), badNumber).Result,
 		"account": unusable.Pay(t.Context(), payCall()).Result,
 		"country": driver.Pay(t.Context(), otherCountry).Result,
