@@ -2,6 +2,7 @@ package operatortest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/secret"
 )
 
 // ReadFile returns a file of the driver's testdata, without space at its ends.
@@ -33,6 +37,20 @@ func (r Request) Text(headers ...string) string {
 		}
 	}
 	return strings.TrimSpace(text + "\n" + r.Body)
+}
+
+// CheckRequests compares the requests of a stub with the files of the documents' examples. headers are those that the
+// platform reads.
+func CheckRequests(t *testing.T, stub *StubOperator, headers []string, names ...string) {
+	t.Helper()
+	if sent := len(stub.Requests()); sent != len(names) {
+		t.Fatalf("%d requests, want %d", sent, len(names))
+	}
+	for i, r := range stub.Requests() {
+		if diff := cmp.Diff(ReadFile(t, "document/"+names[i]), r.Text(headers...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", names[i], diff)
+		}
+	}
 }
 
 // CheckResult checks an outcome and its fault, which has no private text. kind counts unless the outcome is Succeeded.
@@ -59,6 +77,17 @@ func CheckPrivate(t testing.TB, err error, private []string) {
 	if i := slices.IndexFunc(private, isIn); i >= 0 {
 		t.Errorf("%q is in the text %q", private[i], err)
 	}
+}
+
+// Secret is a secret with one account of a platform, the current one.
+func Secret(platform, id string, fields any) secret.Static {
+	raw, err := json.Marshal(map[string]any{
+		platform: map[string]any{"current": id, "accounts": map[string]any{id: fields}},
+	})
+	if err != nil {
+		panic(err) // fields of texts and objects always have a form
+	}
+	return raw
 }
 
 // RenewedSecret is a secret that has another value after a refresh. One without a value cannot be read.

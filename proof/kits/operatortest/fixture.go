@@ -2,7 +2,6 @@ package operatortest
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"testing"
 	"time"
@@ -38,10 +37,7 @@ type accountSecret struct {
 
 // Get implements secret.Reader.
 func (a *accountSecret) Get(context.Context) ([]byte, error) {
-	raw, err := json.Marshal(map[string]any{
-		a.platform: map[string]any{"current": "a1", "accounts": map[string]any{"a1": a.fields}},
-	})
-	return raw, err
+	return Secret(a.platform, "a1", a.fields), nil
 }
 
 // Refresh implements secret.Reader. It renews the fields.

@@ -1,7 +1,6 @@
 package drivers_test
 
 import (
-	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
@@ -109,13 +108,7 @@ func driverOver(t *testing.T, suite operatortest.Suite, outside drivers.Outside)
 	t.Helper()
 	account := maps.Clone(suite.Account)
 	account["base_url"] = "https://operator.example"
-	value, err := json.Marshal(map[string]any{
-		suite.Platform: map[string]any{"current": "a1", "accounts": map[string]any{"a1": account}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	driver, _, _ := drivers.New(secret.Static(value), outside).Driver(suite.Platform)
+	driver, _, _ := drivers.New(operatortest.Secret(suite.Platform, "a1", account), outside).Driver(suite.Platform)
 	return driver
 }
 

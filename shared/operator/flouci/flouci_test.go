@@ -1,7 +1,6 @@
 package flouci_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/flouci"
 	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/secret"
 )
 
 const (
@@ -32,13 +30,9 @@ const driverData = "AgCKuBm0S5uLPghBo571MQ 1795346400"
 func newDriver(t testing.TB, baseURL, publicKey string, at time.Time) *flouci.Driver {
 	t.Helper()
 	fields := map[string]string{"base_url": baseURL, "public_key": publicKey, "private_key": privateKey}
-	accounts := map[string]any{"tn": fields}
-	raw, err := json.Marshal(map[string]any{platform: map[string]any{"current": "tn", "accounts": accounts}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	now := func() time.Time { return at }
-	return flouci.New(credentials.NewReader(secret.Static(raw), now, operator.CheckBaseURL), upstream.NewClient(nil), now)
+	accounts := credentials.NewReader(operatortest.Secret(platform, "tn", fields), now, operator.CheckBaseURL)
+	return flouci.New(accounts, upstream.NewClient(nil), now)
 }
 
 func payCall() operator.PayCall {

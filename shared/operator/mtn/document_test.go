@@ -1,7 +1,6 @@
 package mtn_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -51,8 +50,7 @@ func TestDocumentedRequests(t *testing.T) {
 		t.Fatalf("%d requests, want %d", sent, len(names))
 	}
 	for i, r := range platformStub.Requests() {
-		want := strings.TrimSpace(operatortest.ReadFile(t, "document/"+names[i]))
-		if diff := cmp.Diff(want, wire(r)); diff != "" {
+		if diff := cmp.Diff(operatortest.ReadFile(t, "document/"+names[i]), wire(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", names[i], diff)
 		}
 	}

@@ -58,10 +58,7 @@ func newDriverOf(reader secret.Reader, now func() time.Time) *mtn.Driver {
 }
 
 func marshalAccount(account map[string]string) []byte {
-	raw, _ := json.Marshal(map[string]any{
-		platform: map[string]any{"current": "ci", "accounts": map[string]any{"ci": account}},
-	})
-	return raw
+	return operatortest.Secret(platform, "ci", account)
 }
 
 // stub starts MTN's platform: it responds with tokens, and with the responders to business calls.

@@ -2,7 +2,6 @@ package orangesms_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -38,13 +37,7 @@ func fields() map[string]any {
 func newDriver(t *testing.T, baseURL string, account map[string]any) *orangesms.Driver {
 	t.Helper()
 	account["base_url"] = baseURL
-	value, err := json.Marshal(map[string]any{
-		platform: map[string]any{"current": "main", "accounts": map[string]any{"main": account}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return driverOver(secret.Static(value))
+	return driverOver(operatortest.Secret(platform, "main", account))
 }
 
 func driverOver(secrets secret.Reader) *orangesms.Driver {

@@ -1,7 +1,6 @@
 package orangewebpay_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/orangewebpay"
 	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/secret"
 )
 
 const (
@@ -42,12 +40,7 @@ func account(baseURL string) map[string]string {
 
 func newDriver(t testing.TB, fields map[string]string, c *clock) *orangewebpay.Driver {
 	t.Helper()
-	accounts := map[string]any{"ci": fields}
-	raw, err := json.Marshal(map[string]any{platform: map[string]any{"current": "ci", "accounts": accounts}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader := credentials.NewReader(secret.Static(raw), c.now, operator.CheckBaseURL)
+	reader := credentials.NewReader(operatortest.Secret(platform, "ci", fields), c.now, operator.CheckBaseURL)
 	return orangewebpay.New(reader, upstream.NewClient(nil), upstream.NewTokens(c.now, nil))
 }
 

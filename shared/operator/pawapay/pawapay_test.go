@@ -30,10 +30,7 @@ const (
 
 func accountsOf(baseURL, token, callbackSecret string) []byte {
 	account := map[string]string{"base_url": baseURL, "access_token": token, "callback_secret": callbackSecret}
-	raw, _ := json.Marshal(map[string]any{
-		platform: map[string]any{"current": "a1", "accounts": map[string]any{"a1": account}},
-	})
-	return raw
+	return operatortest.Secret(platform, "a1", account)
 }
 
 func newDriver(baseURL string) *pawapay.Driver {

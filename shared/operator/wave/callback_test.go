@@ -138,7 +138,8 @@ func TestVerifyReadsRenewedSecrets(t *testing.T) {
 	renewed := account("https://api.wave.com")
 	renewed["callback_secret"] = newSecret
 	source := &operatortest.RenewedSecret{
-		Value: credentialsOf(t, account("https://api.wave.com")), Renewed: credentialsOf(t, renewed),
+		Value:   operatortest.Secret(platform, "sn", account("https://api.wave.com")),
+		Renewed: operatortest.Secret(platform, "sn", renewed),
 	}
 	clock := func() time.Time { return now }
 	driver := wave.New(credentials.NewReader(source, clock, operator.CheckBaseURL), upstream.NewClient(nil), clock)

@@ -10,11 +10,6 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// wire writes a request as the files of the documents' examples have it, with the headers of Wave's API.
-func wire(r operatortest.Request) string {
-	return r.Text("Authorization", "Wave-Signature", "Idempotency-Key", "Content-Type")
-}
-
 // The requests with the values of Wave's examples equal them, and the examples' responses are read. The examples leave
 // out the addresses.
 func TestDocumentedExamples(t *testing.T) {
@@ -38,13 +33,6 @@ func TestDocumentedExamples(t *testing.T) {
 	if found = driver.LookUpPayment(t.Context(), lookup); !found.OrderNotFound {
 		t.Errorf("an empty result is %+v", found)
 	}
-	names := []string{"create.http", "search.http", "search.http"}
-	if sent := len(stub.Requests()); sent != len(names) {
-		t.Fatalf("%d requests, want %d", sent, len(names))
-	}
-	for i, r := range stub.Requests() {
-		if diff := cmp.Diff(operatortest.ReadFile(t, "document/"+names[i]), wire(r)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", names[i], diff)
-		}
-	}
+	headers := []string{"Authorization", "Wave-Signature", "Idempotency-Key", "Content-Type"}
+	operatortest.CheckRequests(t, stub, headers, "create.http", "search.http", "search.http")
 }

@@ -17,7 +17,6 @@ import (
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/operator/wave"
-	"mobilegateway/shared/secret"
 )
 
 const (
@@ -34,20 +33,10 @@ func account(baseURL string) map[string]any {
 	return map[string]any{"base_url": baseURL, "access_token": apiKey, "callback_secret": callbackSecret}
 }
 
-func credentialsOf(t testing.TB, fields map[string]any) []byte {
-	t.Helper()
-	accounts := map[string]any{"sn": fields}
-	raw, err := json.Marshal(map[string]any{platform: map[string]any{"current": "sn", "accounts": accounts}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
 func newDriver(t testing.TB, fields map[string]any) *wave.Driver {
 	t.Helper()
 	clock := func() time.Time { return now }
-	accounts := credentials.NewReader(secret.Static(credentialsOf(t, fields)), clock, operator.CheckBaseURL)
+	accounts := credentials.NewReader(operatortest.Secret(platform, "sn", fields), clock, operator.CheckBaseURL)
 	return wave.New(accounts, upstream.NewClient(nil), clock)
 }
 
