@@ -48,120 +48,103 @@ func (o *Operation) Route() apigw.Route {
 // has the charge's Location.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Authenticate and read the body.
-	profile, doc, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
+	a, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	// Validate.
-	params, err := readParams(req, doc, profile, o.ServiceID)
+	params, err := readParams(a, o.ServiceID)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	choice, err := o.Pipeline.SelectOperator(ctx, profile, merchant.OperationCharge, params.country)
-	if err != nil {
+	if err := o.Pipeline.SelectOperator(ctx, a, merchant.OperationCharge, params.country); err != nil {
 		return apigw.Response{}, err
 	}
-	// Reserve.
-	entry := o.newEntry(profile, params, choice)
-	operation.LogRouting(req, entry)
-	location := resource.ChargeURL(req.BaseURL, entry.ID)
-	reservation, existing, err := o.reserve(ctx, req, profile, entry, choice, params)
-	if err != nil {
-		return apigw.Response{}, operation.LocateUnknown(explainOtherBody(err, existing, entry), location)
+	// Reserve the charge, then its referenceCode, then its amount in the merchant's day.
+	a.Entry, a.Key = o.newEntry(a, params), params.idempotencyKey()
+	location := resource.ChargeURL(req.BaseURL, a.Entry.ID)
+	reserved, err := o.Pipeline.Reserve(ctx, a, nil)
+	if err == nil && reserved {
+		err = o.claimReference(ctx, a)
 	}
-	if existing != nil {
-		return o.replay(ctx, existing, params, location)
+	if err == nil && reserved {
+		err = o.Pipeline.ReserveDailyAmount(ctx, a)
+	}
+	if err != nil {
+		return apigw.Response{}, operation.LocateUnknown(explainOtherBody(err, a), location)
+	}
+	body := params.responseBody(a.Stored.ID, location)
+	if !reserved {
+		return o.replay(ctx, a, body, location)
 	}
 	// Call the operator.
-	result := o.Pipeline.CallOperator(ctx, req, reservation,
-		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
-			return operator.Charge(ctx, driver, params.operatorCall(common))
+	response := o.Pipeline.CallOperator(ctx, a,
+		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse {
+			return operator.PayResponse{Result: operator.Charge(ctx, driver, params.operatorCall(common))}
 		})
 	// Record the outcome and respond.
-	success := params.success(reservation.ID, location)
-	success.NotifyURL = profile.ChargeNotifURL()
-	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
-		Done: success, Refused: ledger.CallOutcome{NotifyURL: success.NotifyURL},
+	notifyURL := a.Profile.ChargeNotifURL()
+	err = o.Pipeline.RecordOutcome(ctx, a, response.Result, operation.CallOutcomes{
+		Done:    ledger.CallOutcome{ResponseStatus: http.StatusCreated, ResponseBody: body, NotifyURL: notifyURL},
+		Refused: ledger.CallOutcome{NotifyURL: notifyURL},
 	})
 	if err != nil {
 		return apigw.Response{}, operation.LocateUnknown(err, location)
 	}
-	return operation.StoredResponse(updated, location, false), nil
+	return operation.StoredResponse(a.Stored, location, false), nil
 }
 
 // replay returns the response of a charge that is done or refused. A charge that was manually resolved as applied has
 // no response yet: the retry, which has the same facts, creates and stores it (decision "unknown-by-hand").
 func (o *Operation) replay(
-	ctx context.Context, existing *ledger.Entry, params *chargeParams, location string,
+	ctx context.Context, a *operation.Attempt, body []byte, location string,
 ) (apigw.Response, error) {
-	if existing.ResponseStatus == 0 {
-		success := params.success(existing.ID, location)
-		success.State = ledger.Done
-		updated, err := o.Pipeline.Book.StoreOutcome(ctx, existing, success)
-		if err != nil {
-			return apigw.Response{}, &fault.Fault{Kind: fault.OutcomeUnknown, Location: location, Cause: err}
+	if a.Stored.ResponseStatus == 0 {
+		if err := o.Pipeline.StoreMissingResponse(ctx, a, body); err != nil {
+			return apigw.Response{}, operation.LocateUnknown(err, location)
 		}
-		existing = updated
 	}
-	return operation.StoredResponse(existing, location, true), nil
+	return operation.StoredResponse(a.Stored, location, true), nil
 }
 
-// reserve reserves the charge, then its referenceCode, then its amount in the merchant's day. If another charge owns
-// the reference, ours is released: nothing was sent under it, because the reference is always reserved before the
-// call (decision "charge-reference").
-func (o *Operation) reserve(
-	ctx context.Context, req *apigw.Request, profile *merchant.Profile, entry *ledger.Entry, choice operation.Choice,
-	params *chargeParams,
-) (reservation, existing *ledger.Entry, err error) {
-	key := params.idempotencyKey()
-	req.LogLine.SetTransactionKey(key.Value)
-	reservation, existing, err = o.Pipeline.Reserve(ctx, req, profile, entry, choice, key)
-	if reservation == nil {
-		return nil, existing, err
-	}
-	owner, err := o.References.ClaimReference(ctx, reservation)
-	if err == nil && owner == reservation.ID {
-		return reservation, nil, o.Pipeline.ReserveDailyAmount(ctx, req, profile, reservation)
-	}
-	return nil, nil, o.releaseReservation(ctx, reservation, params, err)
-}
-
-// releaseReservation releases a charge without a reference, and returns the reason. If another charge owns the
-// reference, none of our attempts can have been sent. If the store failed, an earlier attempt may have been sent: the
-// charge stays unknown (decision "unknown-sticks").
-func (o *Operation) releaseReservation(
-	ctx context.Context, reservation *ledger.Entry, params *chargeParams, claimErr error,
-) error {
-	neverSent := claimErr == nil || !reservation.EverUnknown
-	reason, response := "reference-taken", fault.DuplicateKey
+// claimReference binds the charge's referenceCode. If another charge owns it, ours is released: none of our attempts can
+// have been sent, because the reference is always bound before the call (decision "charge-reference"). If the store
+// failed, an earlier attempt may have been sent: the charge stays unknown (decision "unknown-sticks").
+func (o *Operation) claimReference(ctx context.Context, a *operation.Attempt) error {
+	reservation := a.Stored
+	owner, claimErr := o.References.ClaimReference(ctx, reservation)
 	if claimErr != nil {
-		reason, response = "reference-store", fault.Internal
+		neverSent := !reservation.EverUnknown
+		refusal := fault.NewInternal(claimErr)
+		_, err := o.Pipeline.Release(ctx, reservation, "reference-store", refusal, neverSent)
+		refusal.Cause = errors.Join(claimErr, err)
+		if !neverSent {
+			refusal.Kind = fault.OutcomeUnknown
+		}
+		return refusal
 	}
-	released := ledger.CallOutcome{
-		State: ledger.Released, UnbindBody: neverSent, Call: operation.NotSent(reason, response),
+	if owner == reservation.ID {
+		return nil
 	}
-	_, err := o.Pipeline.Book.StoreOutcome(ctx, reservation, released)
-	switch {
-	case !neverSent:
-		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.Join(claimErr, err)}
-	case err != nil || claimErr != nil:
-		return fault.NewInternal(errors.Join(claimErr, err))
+	taken := &fault.Fault{Kind: fault.DuplicateKey, Part: partReference, Value: a.Entry.ReferenceCode}
+	if _, err := o.Pipeline.Release(ctx, reservation, "reference-taken", taken, true); err != nil {
+		return fault.NewInternal(err)
 	}
-	return &fault.Fault{Kind: fault.DuplicateKey, Part: partReference, Value: params.reference}
+	return taken
 }
 
 // explainOtherBody adds to the 504 of a repeat that it is not the first request, and the parts that differ (decision
 // "charge-repeat"). It names only parts that the first request's entry has stored: the others are in its hash.
-func explainOtherBody(err error, existing, repeat *ledger.Entry) error {
-	f := fault.FromError(err)
-	if existing == nil || f.Kind != fault.OutcomeUnknown || existing.Fingerprint == repeat.Fingerprint {
+func explainOtherBody(err error, a *operation.Attempt) error {
+	f, first, repeat := fault.FromError(err), a.Stored, a.Entry
+	if f.Kind != fault.OutcomeUnknown || first == nil || first.Fingerprint == repeat.Fingerprint {
 		return err
 	}
 	var parts []string
 	for _, part := range []struct{ name, first, again string }{
-		{partAmount, existing.AmountAsSent, repeat.AmountAsSent},
-		{partCurrency, existing.Currency, repeat.Currency},
-		{partReference, existing.ReferenceCode, repeat.ReferenceCode},
+		{partAmount, first.AmountAsSent, repeat.AmountAsSent},
+		{partCurrency, first.Currency, repeat.Currency},
+		{partReference, first.ReferenceCode, repeat.ReferenceCode},
 	} {
 		if part.first != part.again {
 			parts = append(parts, part.name)
@@ -172,27 +155,20 @@ func explainOtherBody(err error, existing, repeat *ledger.Entry) error {
 }
 
 // newEntry prepares the reservation of a charge.
-func (o *Operation) newEntry(
-	profile *merchant.Profile, params *chargeParams, choice operation.Choice,
-) *ledger.Entry {
-	id := ledger.ChargeID(profile.ID, params.correlator, params.reference)
+func (o *Operation) newEntry(a *operation.Attempt, params *chargeParams) *ledger.Entry {
+	id := ledger.ChargeID(a.Profile.ID, params.correlator, params.reference)
 	return &ledger.Entry{
 		Key:           ledger.Key{Kind: ledger.Charge, ID: id},
 		Fingerprint:   ledger.Fingerprint(params.canonical, params.gwAlias, params.country.Alpha2),
 		Correlator:    params.correlator,
 		ReferenceCode: params.reference,
-		UpstreamKey:   ledger.UpstreamKey(profile.Name, params.correlator, params.reference),
+		UpstreamKey:   ledger.UpstreamKey(a.Profile.Name, params.correlator, params.reference),
 		Country:       params.country.Alpha2,
-		Operator:      choice.Operator,
+		Operator:      a.Choice.Operator,
 		AmountMinor:   params.minor,
 		Exponent:      params.country.Exponent,
 		Currency:      params.currency,
 		AmountAsSent:  params.amountText,
 		ExpireAt:      o.Pipeline.ExpireAt(o.Retention),
 	}
-}
-
-// success is the outcome of a charge that the operator applied.
-func (p *chargeParams) success(id, location string) ledger.CallOutcome {
-	return ledger.CallOutcome{ResponseStatus: http.StatusCreated, ResponseBody: p.responseBody(id, location)}
 }

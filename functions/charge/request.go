@@ -3,10 +3,8 @@ package charge
 import (
 	"encoding/json"
 
-	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/market"
-	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
@@ -53,9 +51,8 @@ type chargeParams struct {
 }
 
 // readParams validates the headers and the body in the specification's order, and returns the first fault.
-func readParams(
-	req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile, serviceID string,
-) (*chargeParams, error) {
+func readParams(a *operation.Attempt, serviceID string) (*chargeParams, error) {
+	req, doc, profile := a.Request, a.Body, a.Profile
 	p := &chargeParams{serviceID: serviceID}
 	p.gwToken = validate.RequiredHeader(req, doc, "gw-token")
 	p.gwAlias = validate.RequiredHeader(req, doc, "gw-alias")

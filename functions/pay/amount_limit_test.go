@@ -5,7 +5,6 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 )
 
@@ -21,10 +20,8 @@ func TestAmountLimits(t *testing.T) {
 		{100, 500, 300, false}, {100, 500, 99, true}, {100, 500, 501, true},
 	} {
 		row := operator.Capabilities{Platform: "mtn-momo", MinAmount: c.smallest, MaxAmount: c.largest}
-		p := &paymentParams{
-			minor: c.minor, choice: operation.Choice{Selection: operator.Selection{Capabilities: row, Operator: "mtn"}},
-		}
-		err := p.refusal(operator.Routes{}, &merchant.Profile{})
+		p := &paymentParams{minor: c.minor}
+		err := p.refusal(row, operator.Routes{}, &merchant.Profile{})
 		if (err != nil) != c.refused {
 			t.Errorf("%d of %d to %d: %v, want it refused %v", c.minor, c.smallest, c.largest, err, c.refused)
 		}

@@ -8,6 +8,7 @@ package pay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -47,16 +48,13 @@ func (o *Operation) Route() apigw.Route {
 // and 503, and 504 on the web channel.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Authenticate and read the body.
-	profile, doc, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
+	a, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	// Validate.
-	params, err := o.readParams(ctx, req, doc, profile)
+	// Validate, and select the operator.
+	params, err := o.readParams(ctx, a)
 	if err != nil {
-		return apigw.Response{}, err
-	}
-	if err := params.checkEntitled(profile); err != nil {
 		return apigw.Response{}, err
 	}
 	// Reserve. Everything that can fail without the operator fails before anything is stored.
@@ -64,48 +62,78 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	entry, err := o.newEntry(params)
-	if err != nil {
+	if a.Entry, err = o.newEntry(a, params); err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	entry.CallbackKeys, params.choice.NotYet = ring.KeyNumbers(), ring.NotYet
-	req.LogLine.SetTransactionKey(entry.ID)
-	operation.LogRouting(req, entry)
-	key := operation.IdempotencyKey{Value: entry.ID, Part: partOrderID}
-	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, params.choice, key)
-	if err != nil && isFinalWithoutResponse(existing, entry) {
-		existing, err = o.storeMissingResponse(ctx, existing)
+	a.Entry.CallbackKeys, a.Choice.NotYet = ring.KeyNumbers(), ring.NotYet
+	a.Key = operation.IdempotencyKey{Value: a.Entry.ID, Part: partOrderID}
+	reserved, err := o.Pipeline.Reserve(ctx, a, params.check)
+	switch {
+	case reserved:
+		err = o.Pipeline.ReserveDailyAmount(ctx, a)
+	case lacksResponse(err, a):
+		err = o.Pipeline.StoreMissingResponse(ctx, a, payment.ResponseBody(a.Stored, ledger.Pending))
 	}
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if existing != nil {
-		return buildResponse(existing, params, true), nil
-	}
-	if err := o.Pipeline.ReserveDailyAmount(ctx, req, profile, reservation); err != nil {
-		return apigw.Response{}, err
+	if !reserved {
+		return buildResponse(a, params, true), nil
 	}
 	// Call the operator.
 	callbackBase := cmp.Or(o.CallbackBaseURL, req.BaseURL)
-	callbackURL := ring.PaymentURL(callbackBase, reservation.Operator, reservation.ID)
-	var response operator.PayResponse
-	response.Result = o.Pipeline.CallOperator(ctx, req, reservation,
-		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
-			call := params.operatorCall(common, callbackURL)
-			var refused operator.Result
-			if reservation, refused = o.Pipeline.Prepare(ctx, driver, reservation, &call); refused.Fault != nil {
-				return refused
-			}
-			response = operator.Pay(ctx, driver, call)
-			return response.Result
+	callbackURL := ring.PaymentURL(callbackBase, a.Stored.Operator, a.Stored.ID)
+	response := o.Pipeline.CallOperator(ctx, a,
+		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse {
+			return o.send(ctx, a, driver, params.operatorCall(common, callbackURL))
 		})
 	// Record the outcome and respond.
-	outcomes := o.callOutcomes(reservation, response, params)
-	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, response.Result, outcomes)
+	err = o.Pipeline.RecordOutcome(ctx, a, response.Result, o.callOutcomes(a.Stored, response, params))
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	return buildResponse(updated, params, false), nil
+	return buildResponse(a, params, false), nil
+}
+
+// send prepares and sends a payment. If the driver needs the platform's own key of it, the key is stored in a.Stored
+// before the payment is sent (decision "prepare"). A response with a fault of the preparation means that the payment
+// was not sent: it is certainly not applied.
+func (o *Operation) send(
+	ctx context.Context, a *operation.Attempt, driver operator.Driver, call operator.PayCall,
+) operator.PayResponse {
+	preparer, needed := driver.(operator.Preparer)
+	if !needed || a.Stored.Material != "" {
+		return operator.Pay(ctx, driver, call)
+	}
+	material, result := preparer.Prepare(ctx, call)
+	if result.Outcome != operator.Succeeded {
+		return operator.PayResponse{Result: result}
+	}
+	stored, err := o.storeMaterial(ctx, a.Stored, material)
+	if err != nil {
+		notSent := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
+		return operator.PayResponse{Result: operator.Result{Outcome: operator.NotApplied, Fault: notSent}}
+	}
+	a.Stored, call.DriverData = stored, material
+	return operator.Pay(ctx, driver, call)
+}
+
+var errNotPrepared = errors.New("the operator's key of the payment could not be stored")
+
+// storeMaterial stores the platform's key of a payment, and returns the reservation as stored.
+func (o *Operation) storeMaterial(
+	ctx context.Context, reservation *ledger.Entry, material string,
+) (*ledger.Entry, error) {
+	stored, err := o.Pipeline.Book.ChangeKnown(ctx, reservation, func(e *ledger.Entry) error {
+		if !e.StoreMaterial(reservation.Owner, material, ledger.Timestamp(o.Pipeline.Now())) {
+			return errNotPrepared
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errNotPrepared) {
+		err = errors.Join(errNotPrepared, err)
+	}
+	return stored, err
 }
 
 // callOutcomes returns the outcome to store for each end of the call. A payment that is refused at once is failed; the
@@ -141,34 +169,23 @@ func (o *Operation) callOutcomes(
 	return outcomes
 }
 
-// isFinalWithoutResponse reports whether this is the retry of a terminal's payment that became final before its
-// response was stored. The response can be made from the entry, and the payment is not sent again (decision
-// "pay-repeat").
-func isFinalWithoutResponse(existing, entry *ledger.Entry) bool {
-	return existing != nil && existing.Channel != channelWeb &&
-		existing.StatusFinal() && existing.ResponseStatus == 0 &&
-		existing.Fingerprint == entry.Fingerprint && existing.MerchantID == entry.MerchantID
-}
-
-// storeMissingResponse stores the response of a payment that became final without one, and returns the entry. The first
-// attempt may still store its outcome, with another operator's reference in the response. The response that is stored
-// first is the one that every repeat gets.
-func (o *Operation) storeMissingResponse(ctx context.Context, existing *ledger.Entry) (*ledger.Entry, error) {
-	updated, err := o.Pipeline.Book.StoreOutcome(ctx, existing, ledger.CallOutcome{
-		State: ledger.Done, ResponseStatus: http.StatusCreated,
-		ResponseBody: payment.ResponseBody(existing, ledger.Pending),
-	})
-	if err != nil {
-		return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
+// lacksResponse reports whether this is the retry of a terminal's payment that became final before its response was
+// stored: err then says that its key is taken. The response can be made from the entry, and the payment is not sent
+// again (decision "pay-repeat").
+func lacksResponse(err error, a *operation.Attempt) bool {
+	if err == nil || fault.FromError(err).Kind != fault.DuplicateKey {
+		return false
 	}
-	return updated, nil
+	existing := a.Stored
+	return existing.Channel != channelWeb && existing.StatusFinal() && existing.ResponseStatus == 0 &&
+		existing.Fingerprint == a.Entry.Fingerprint && existing.MerchantID == a.Entry.MerchantID
 }
 
 // buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time
 // code of this request, unless the platform that the payment is pinned to has no use for it (decision "pay-otp").
-func buildResponse(e *ledger.Entry, params *paymentParams, replayed bool) apigw.Response {
-	response := operation.StoredResponse(e, "", replayed)
-	isUsed := operator.CapabilitiesOf(e).OTPRule != operator.OTPUnused
+func buildResponse(a *operation.Attempt, params *paymentParams, replayed bool) apigw.Response {
+	response := operation.StoredResponse(a.Stored, "", replayed)
+	isUsed := operator.CapabilitiesOf(a.Stored).OTPRule != operator.OTPUnused
 	if isUsed && params.channel != channelWeb && response.Status == http.StatusCreated {
 		response.Body = payment.InsertOTP(response.Body, params.otp)
 	}
@@ -176,9 +193,9 @@ func buildResponse(e *ledger.Entry, params *paymentParams, replayed bool) apigw.
 }
 
 // newEntry prepares the reservation of a payment. The error is that of the random source.
-func (o *Operation) newEntry(params *paymentParams) (*ledger.Entry, error) {
+func (o *Operation) newEntry(a *operation.Attempt, params *paymentParams) (*ledger.Entry, error) {
 	country, operatorName := params.country.Alpha2, params.operatorName
-	key, err := operator.NewPaymentKey(params.choice.KeyForm, params.orderID, o.Pipeline.Book.Rand)
+	key, err := operator.NewPaymentKey(a.Choice.KeyForm, params.orderID, o.Pipeline.Book.Rand)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,6 @@ const (
 
 // paymentParams is a valid payment request.
 type paymentParams struct {
-	choice       operation.Choice
 	operatorName string // mno-name in lower case
 	country      market.Country
 	countryText  string // as sent
@@ -79,13 +78,14 @@ type paymentParams struct {
 	canonical    []byte
 }
 
-// readParams validates the headers and the body in the specification's order, and returns the first fault.
-func (o *Operation) readParams(
-	ctx context.Context, req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile,
-) (*paymentParams, error) {
+// readParams validates the headers and the body in the specification's order, sets a.Choice, and returns the first
+// fault.
+func (o *Operation) readParams(ctx context.Context, a *operation.Attempt) (*paymentParams, error) {
 	p := &paymentParams{}
+	req, doc, profile := a.Request, a.Body, a.Profile
 	routes, err := o.Pipeline.Operators.Routes(ctx)
 	p.readRouting(req, doc, routes)
+	a.Choice.Selection, _ = routes.Select(p.service())
 	p.currency = validate.RequiredOneOf(doc, partCurrency, p.country.Currency)
 	p.readOrderID(doc)
 	p.readAmount(doc)
@@ -93,14 +93,14 @@ func (o *Operation) readParams(
 	p.cancelURL = o.readReturnURL(doc, partCancelURL)
 	p.notifURL, p.notifFrom = o.readNotificationURL(doc, profile)
 	p.reference = doc.Text(partReference, maxReferenceLength)
-	p.readPayer(req, doc)
+	p.readPayer(req, doc, a.Choice.OTPRule)
 	p.state = doc.UnicodeText(partState, maxStateBytes)
-	p.choice.Refusal, p.choice.Check = cmp.Or(err, p.refusal(routes, profile)), p.check
+	a.Choice.Refusal = cmp.Or(err, p.refusal(a.Choice.Capabilities, routes, profile))
 	if f := doc.FirstFault(); f != nil {
-		return nil, p.firstRefusal(f, profile)
+		return nil, p.firstRefusal(f, a)
 	}
 	p.canonical = doc.Canonical(partOTP)
-	return p, nil
+	return p, p.checkEntitled(profile)
 }
 
 // checkEntitled returns a Forbidden fault if the profile does not allow the payment, or if the order_id begins with
@@ -116,7 +116,7 @@ func (p *paymentParams) checkEntitled(profile *merchant.Profile) error {
 	return nil
 }
 
-// readRouting reads the routing headers, and selects the platform that serves them, if there is one.
+// readRouting reads the routing headers.
 func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader, routes operator.Routes) {
 	name := strings.ToLower(validate.RequiredHeader(req, doc, partOperator))
 	p.countryText = req.Header(partCountry) // the operator's check needs it before its own turn
@@ -138,7 +138,6 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader, 
 		p.lang = "fr"
 	}
 	p.operatorName = name
-	p.choice.Selection, _ = routes.Select(p.service())
 }
 
 // service is what the request needs from an operator.
@@ -150,9 +149,9 @@ func (p *paymentParams) service() operator.Service {
 
 // firstRefusal returns the fault of an invalid request: f, or that of a valid header which no route serves, because
 // headers come first (decision "routes"). A merchant that may not use the country learns no operators there.
-func (p *paymentParams) firstRefusal(f *fault.Fault, profile *merchant.Profile) *fault.Fault {
-	isEntitled := profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, "") == ""
-	unserved := fault.FromError(p.choice.Refusal)
+func (p *paymentParams) firstRefusal(f *fault.Fault, a *operation.Attempt) *fault.Fault {
+	isEntitled := a.Profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, "") == ""
+	unserved := fault.FromError(a.Choice.Refusal)
 	if p.headersValid && isEntitled && unserved != nil && unserved.Kind == fault.ValueNotAllowed {
 		return unserved
 	}
@@ -161,9 +160,11 @@ func (p *paymentParams) firstRefusal(f *fault.Fault, profile *merchant.Profile) 
 
 // refusal returns why a new order cannot be served: no platform serves it, or not this amount. nil if one does. The
 // values that it lists work for this merchant.
-func (p *paymentParams) refusal(routes operator.Routes, profile *merchant.Profile) error {
+func (p *paymentParams) refusal(
+	row operator.Capabilities, routes operator.Routes, profile *merchant.Profile,
+) error {
 	country := p.country.Alpha2
-	if row := p.choice.Capabilities; row.Platform != "" {
+	if row.Platform != "" {
 		if p.minor < row.MinAmount || row.MaxAmount > 0 && p.minor > row.MaxAmount {
 			return fault.BrokenRule(partAmount, "outside the limits of "+row.Platform)
 		}
@@ -204,7 +205,7 @@ func (p *paymentParams) readAmount(doc *strictjson.Reader) {
 // readPayer reads the payer's number, which a terminal must send, and the one-time code by the operator's rule
 // (decision "pay-otp"). The web channel has no use for a code and does not read it. A terminal's code is read also if
 // the platform of today's route has no use for it: the entry of a repeat may be pinned to one that has.
-func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader) {
+func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader, otpRule operator.OTPRule) {
 	var present bool
 	p.msisdn, present = optionalText(doc, partMSISDN, maxMSISDNLength)
 	req.LogLine.SetMSISDN(p.msisdn)
@@ -219,7 +220,7 @@ func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader) {
 		return
 	}
 	p.otp, present = optionalText(doc, partOTP, maxOTPLength)
-	if !present && p.choice.OTPRule == operator.OTPRequired {
+	if !present && otpRule == operator.OTPRequired {
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partOTP))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/msisdn"
+	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/resource"
@@ -73,9 +74,8 @@ type smsParams struct {
 }
 
 // readParams validates the headers and the body in the specification's order, and returns the first fault.
-func (o *Operation) readParams(
-	req *apigw.Request, doc *strictjson.Reader, profile *merchant.Profile,
-) (*smsParams, error) {
+func (o *Operation) readParams(a *operation.Attempt) (*smsParams, error) {
+	req, doc, profile := a.Request, a.Body, a.Profile
 	p := &smsParams{}
 	p.readHeaders(o, req, doc)
 	checkRecipient(doc)

@@ -7,6 +7,7 @@ package sms
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -50,55 +51,48 @@ func (o *Operation) Route() apigw.Route {
 // of the order of refusals, of the key or of the operator call (502, 503, 504). A 504 has the message's Location.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Authenticate and read the body.
-	profile, doc, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
+	a, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
 	if err != nil {
 		return apigw.Response{}, err
 	}
 	// Validate.
-	params, err := o.readParams(req, doc, profile)
+	params, err := o.readParams(a)
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	choice, err := o.Pipeline.SelectOperator(ctx, profile, merchant.OperationSMS, params.country)
-	if err != nil {
+	if err := o.Pipeline.SelectOperator(ctx, a, merchant.OperationSMS, params.country); err != nil {
 		return apigw.Response{}, err
 	}
-	choice.Check = params.check
 	// Reserve. Everything that can fail without the operator fails before anything is stored.
 	ring, err := o.CallbackKeys.Ring(ctx)
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	entry := o.newEntry(profile, params, choice)
-	entry.CallbackKeys, choice.NotYet = ring.KeyNumbers(), ring.NotYet
-	location := resource.MessageURL(req.BaseURL, params.sender, entry.ID)
-	req.LogLine.SetTransactionKey(params.correlator)
-	operation.LogRouting(req, entry)
-	key := operation.IdempotencyKey{Value: params.correlator, Part: partCorrelator}
-	reservation, existing, err := o.Pipeline.Reserve(ctx, req, profile, entry, choice, key)
+	a.Entry = o.newEntry(a, params)
+	a.Entry.CallbackKeys, a.Choice.NotYet = ring.KeyNumbers(), ring.NotYet
+	a.Key = operation.IdempotencyKey{Value: params.correlator, Part: partCorrelator}
+	location := resource.MessageURL(req.BaseURL, params.sender, a.Entry.ID)
+	reserved, err := o.Pipeline.Reserve(ctx, a, params.check)
 	if err != nil {
-		return apigw.Response{}, operation.LocateUnknown(addLocation(err, existing, req.BaseURL), location)
+		return apigw.Response{}, operation.LocateUnknown(addLocation(err, a), location)
 	}
-	if existing != nil {
-		return operation.StoredResponse(existing, "", true), nil
+	if !reserved {
+		return operation.StoredResponse(a.Stored, "", true), nil
 	}
 	// Call the operator.
 	callbackBase := cmp.Or(o.CallbackBaseURL, req.BaseURL)
-	callbackURL := ring.ReceiptURL(callbackBase, reservation.Operator, reservation.ID)
-	result := o.Pipeline.CallOperator(ctx, req, reservation,
-		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result {
-			if refused := o.Pipeline.TakeAccountRate(ctx, req, reservation); refused != nil {
-				return *refused
-			}
-			return operator.SendSMS(ctx, driver, params.operatorCall(common, callbackURL))
-		})
-	if result.DuplicateKey && reservation.MayHaveSent() && !reservation.KeyTaken {
+	callbackURL := ring.ReceiptURL(callbackBase, a.Stored.Operator, a.Stored.ID)
+	result := o.Pipeline.CallOperator(ctx, a,
+		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse {
+			return operator.PayResponse{Result: o.send(ctx, a, driver, params.operatorCall(common, callbackURL))}
+		}).Result
+	if result.DuplicateKey && a.Stored.MayHaveSent() && !a.Stored.KeyTaken {
 		// The operator has the key from our own earlier attempt, so the message was sent (decision "outcomes").
 		result.Outcome = operator.Succeeded
 	}
 	// Record the outcome and respond.
-	early, bindAt := o.bindMessage(ctx, req, reservation, result)
-	updated, err := o.Pipeline.RecordOutcome(ctx, req, reservation, result, operation.CallOutcomes{
+	early, bindAt := o.bindMessage(ctx, a, result)
+	err = o.Pipeline.RecordOutcome(ctx, a, result, operation.CallOutcomes{
 		Done: ledger.CallOutcome{
 			Status: ledger.MessageWaiting, ResponseStatus: http.StatusCreated,
 			Receipts: early, BindAt: bindAt,
@@ -108,45 +102,66 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, operation.LocateUnknown(err, location)
 	}
-	response := operation.StoredResponse(updated, location, false)
-	if updated.State == ledger.Done {
+	response := operation.StoredResponse(a.Stored, location, false)
+	if a.Stored.State == ledger.Done {
 		// The response of a sent message is never replayed, so its text, which may be a one-time code, is not stored.
 		response.Body = params.responseBody(location)
 	}
 	return response, nil
 }
 
+var errAccountRate = errors.New("the account sends as many messages in a second as its platform takes")
+
+// send sends a message within the rate of its account, which all functions share. Over the rate nothing is sent, and
+// the merchant gets 503. A table that does not respond limits nothing, because the platform has a limit of its own.
+func (o *Operation) send(
+	ctx context.Context, a *operation.Attempt, driver operator.Driver, call operator.SMSCall,
+) operator.Result {
+	perSecond := operator.CapabilitiesOf(a.Stored).SMSPerSecond
+	if perSecond == 0 {
+		return operator.SendSMS(ctx, driver, call)
+	}
+	wait, err := o.Pipeline.RateLimiter.Take(ctx, "account/"+a.Stored.Account, perSecond, perSecond)
+	if err != nil {
+		a.Request.LogLine.Increment(telemetry.LimitStoreFailures)
+		a.Request.LogLine.SetCause(err)
+	}
+	if wait > 0 {
+		limited := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: errAccountRate}
+		return operator.Result{Outcome: operator.NotApplied, Fault: limited}
+	}
+	return operator.SendSMS(ctx, driver, call)
+}
+
 // bindMessage stores which message the platform's id names, at a platform that sends all receipts to one address. It
 // returns the receipts that came first, for the write of the outcome. If it fails, the message is sent all the same,
 // and the sweep binds it from bindAt on.
 func (o *Operation) bindMessage(
-	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, result operator.Result,
+	ctx context.Context, a *operation.Attempt, result operator.Result,
 ) (early []ledger.Status, bindAt time.Time) {
-	row := operator.CapabilitiesOf(reservation)
+	row, reservation := operator.CapabilitiesOf(a.Stored), a.Stored
 	if !row.StaticCallbacks || result.Outcome != operator.Succeeded || result.OperatorReference == "" {
 		return nil, time.Time{}
 	}
 	early, err := o.Messages.BindMessage(ctx, reservation.Account, result.OperatorReference, reservation.ID,
 		reservation.ExpireAt)
 	if err != nil {
-		req.LogLine.Increment(telemetry.UnreadCallbacks)
-		req.LogLine.SetCause(err)
+		a.Request.LogLine.Increment(telemetry.UnreadCallbacks)
+		a.Request.LogLine.SetCause(err)
 		bindAt = ledger.Timestamp(o.Pipeline.Now()).Add(ledger.FirstBindWait)
 	}
 	return early, bindAt
 }
 
 // newEntry prepares the reservation of a message.
-func (o *Operation) newEntry(
-	profile *merchant.Profile, params *smsParams, choice operation.Choice,
-) *ledger.Entry {
+func (o *Operation) newEntry(a *operation.Attempt, params *smsParams) *ledger.Entry {
 	return &ledger.Entry{
-		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(profile.ID, params.correlator)},
+		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(a.Profile.ID, params.correlator)},
 		Fingerprint:  ledger.Fingerprint(params.canonical, params.gwAlias, params.ise2, params.country.Alpha2),
 		Correlator:   params.correlator,
-		UpstreamKey:  ledger.UpstreamKey(profile.Name, params.correlator, ""),
+		UpstreamKey:  ledger.UpstreamKey(a.Profile.Name, params.correlator, ""),
 		Country:      params.country.Alpha2,
-		Operator:     choice.Operator,
+		Operator:     a.Choice.Operator,
 		Address:      recipientAddress,
 		Sender:       params.sender,
 		NotifyURL:    params.notifyURL,
@@ -156,16 +171,15 @@ func (o *Operation) newEntry(
 }
 
 // addLocation adds the URL of the first message to the fault of its repeat (decision "sms-duplicate").
-func addLocation(err error, existing *ledger.Entry, base string) error {
-	f := fault.FromError(err)
-	if existing == nil || f.Kind != fault.DuplicateKey {
+func addLocation(err error, a *operation.Attempt) error {
+	f, first := fault.FromError(err), a.Stored
+	if f.Kind != fault.DuplicateKey {
 		return err
 	}
 	// A receipt proves that the message was sent, also if the function died before it recorded the outcome.
-	receiptSeen := existing.Status != "" && existing.State != ledger.Refused
-	if existing.State == ledger.Done || receiptSeen {
-		f.Location = resource.MessageURL(base, existing.Sender, existing.ID)
-		return f
+	receiptSeen := first.Status != "" && first.State != ledger.Refused
+	if first.State == ledger.Done || receiptSeen {
+		f.Location = resource.MessageURL(a.Request.BaseURL, first.Sender, first.ID)
 	}
-	return err
+	return f
 }

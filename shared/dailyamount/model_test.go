@@ -42,9 +42,9 @@ type operatorPayment struct {
 // paymentAttempt is one attempt at a payment, with its next step.
 type paymentAttempt struct {
 	*operatorPayment
-	reservation *ledger.Entry
-	result      operator.Result
-	nextStep    func(*rapid.T, *paymentAttempt)
+	*operation.Attempt
+	result   operator.Result
+	nextStep func(*rapid.T, *paymentAttempt)
 }
 
 const dailyLimit = 1000
@@ -68,17 +68,16 @@ func (d *dayModel) reserve(_ *rapid.T, a *paymentAttempt) {
 		Key: ledger.Key{Kind: ledger.Payment, ID: a.id}, Operator: "orange", Country: "CI",
 		Fingerprint: "f", UpstreamKey: a.id, AmountMinor: a.minor, Currency: "XOF",
 	}
-	key := operation.IdempotencyKey{Value: a.id, Part: "order_id"}
-	choice := operationtest.Choice("orange")
-	reservation, _, err := d.Pipeline.Reserve(context.Background(), d.NewRequest(), d.profile, entry, choice, key)
-	if err == nil && reservation != nil {
-		a.reservation, a.nextStep = reservation, d.reserveDailyAmount
+	a.Attempt = d.NewAttempt(entry)
+	a.Profile = d.profile
+	if reserved, err := d.Pipeline.Reserve(context.Background(), a.Attempt, nil); err == nil && reserved {
+		a.nextStep = d.reserveDailyAmount
 	}
 }
 
 func (d *dayModel) reserveDailyAmount(_ *rapid.T, a *paymentAttempt) {
 	a.nextStep = nil
-	if d.Pipeline.ReserveDailyAmount(context.Background(), d.NewRequest(), d.profile, a.reservation) == nil {
+	if d.Pipeline.ReserveDailyAmount(context.Background(), a.Attempt) == nil {
 		a.nextStep = d.callOperator
 	}
 }
@@ -115,7 +114,7 @@ func (d *dayModel) callOperator(t *rapid.T, a *paymentAttempt) {
 func (d *dayModel) recordOutcome(_ *rapid.T, a *paymentAttempt) {
 	a.nextStep = nil
 	outcomes := operation.CallOutcomes{Done: ledger.CallOutcome{ResponseStatus: 201, ResponseBody: []byte(`{}`)}}
-	_, _ = d.Pipeline.RecordOutcome(context.Background(), d.NewRequest(), a.reservation, a.result, outcomes)
+	_ = d.Pipeline.RecordOutcome(context.Background(), a.Attempt, a.result, outcomes)
 }
 
 // advanceAttempt runs the next step of one attempt, or lets the attempt crash.

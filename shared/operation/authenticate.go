@@ -61,19 +61,17 @@ func CheckRate(ctx context.Context, req *apigw.Request, profile *merchant.Profil
 
 // AuthenticateAndReadBody authenticates the merchant and reads the JSON body. It checks in the order of refusals:
 // credentials, rate, media type, JSON.
-func (p *Pipeline) AuthenticateAndReadBody(
-	ctx context.Context, req *apigw.Request,
-) (*merchant.Profile, *strictjson.Reader, error) {
+func (p *Pipeline) AuthenticateAndReadBody(ctx context.Context, req *apigw.Request) (*Attempt, error) {
 	profile, err := Authenticate(ctx, req, p.Merchants, p.RateLimiter)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := apigw.RequireJSON(req); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	doc, err := strictjson.Parse(req.Body)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return profile, doc, nil
+	return &Attempt{Request: req, Profile: profile, Body: doc}, nil
 }

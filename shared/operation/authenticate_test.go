@@ -1,7 +1,6 @@
 package operation_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -34,15 +33,14 @@ func TestAuthenticateAndReadBody(t *testing.T) {
 		w := operationtest.New(t)
 		req := newAuthorizedRequest(w)
 		c.change(req)
-		profile, doc, err := w.Pipeline.AuthenticateAndReadBody(context.Background(), req)
-		if profile != nil || doc != nil || kindOf(err) != c.want {
-			t.Errorf("%s: profile %v, body %v, error %v; want only %s", name, profile, doc, err, c.want)
+		if a, err := w.Pipeline.AuthenticateAndReadBody(t.Context(), req); a != nil || kindOf(err) != c.want {
+			t.Errorf("%s: attempt %v, error %v; want only %s", name, a, err, c.want)
 		}
 	}
 	w := operationtest.New(t)
-	profile, doc, err := w.Pipeline.AuthenticateAndReadBody(context.Background(), newAuthorizedRequest(w))
-	if err != nil || profile.Name != "DemoShop" || doc == nil {
-		t.Errorf("profile %v, body %v, error %v; want DemoShop's request", profile, doc, err)
+	a, err := w.Pipeline.AuthenticateAndReadBody(t.Context(), newAuthorizedRequest(w))
+	if err != nil || a.Profile.Name != "DemoShop" || a.Body == nil {
+		t.Errorf("attempt %v, error %v; want DemoShop's request", a, err)
 	}
 }
 
@@ -52,7 +50,7 @@ func TestAuthenticateChecksRate(t *testing.T) {
 	w := operationtest.New(t)
 	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.RequestsPerSecond = 1 })
 	authenticate := func() *fault.Fault {
-		_, _, err := w.Pipeline.AuthenticateAndReadBody(context.Background(), newAuthorizedRequest(w))
+		_, err := w.Pipeline.AuthenticateAndReadBody(t.Context(), newAuthorizedRequest(w))
 		return fault.FromError(err)
 	}
 	if f := authenticate(); f != nil {
@@ -69,6 +67,18 @@ func TestAuthenticateChecksRate(t *testing.T) {
 	if f := authenticate(); f != nil {
 		t.Errorf("the table does not respond: fault %v, want none", f)
 	}
+}
+
+// mustReserveAmount returns an attempt of a charge of 500 XOF, of a merchant with a limit, that has a reservation.
+func mustReserveAmount(t testing.TB, w *operationtest.Fixture, limit int64) *operation.Attempt {
+	t.Helper()
+	a := w.NewAttempt(newEntry("f"))
+	a.Entry.AmountMinor, a.Entry.Currency = 500, "XOF"
+	a.Profile.DailyAmounts = map[string]int64{"XOF": limit}
+	if reserved, err := w.Pipeline.Reserve(t.Context(), a, nil); err != nil || !reserved {
+		t.Fatalf("reserved %v, error %v; want a reservation", reserved, err)
+	}
+	return a
 }
 
 // decision "merchant-limits": nothing is sent that could not be counted.
@@ -102,25 +112,16 @@ func TestReserveDailyAmount(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := operationtest.New(t)
-			e := newEntry("f")
-			e.AmountMinor, e.Currency = 500, "XOF"
-			profile := operationtest.DemoProfile()
-			profile.DailyAmounts = map[string]int64{"XOF": c.limit}
-			ctx, req := context.Background(), w.NewRequest()
-			choice := operationtest.Choice("orange")
-			reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, e, choice, operation.IdempotencyKey{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := mustReserveAmount(t, w, c.limit)
 			if c.superseded {
 				done := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
-				if _, err := w.Pipeline.Book.StoreOutcome(ctx, reservation, done); err != nil {
+				if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), a.Stored, done); err != nil {
 					t.Fatal(err)
 				}
 			}
 			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
 			w.Ledger.InjectFaults(c.ledger)
-			got := fault.FromError(w.Pipeline.ReserveDailyAmount(ctx, req, profile, reservation))
+			got := fault.FromError(w.Pipeline.ReserveDailyAmount(t.Context(), a))
 			if got == nil && c.want != none || got != nil && got.Kind != c.want {
 				t.Errorf("fault %v, want %s", got, c.want)
 			}
@@ -134,36 +135,24 @@ func TestReserveDailyAmount(t *testing.T) {
 // decision "merchant-limits": the release of an attempt was stored, its response was lost, and a retry took the entry
 // over on the next day. The first attempt then finds another owner, and takes its amount out of its own day.
 func TestAmountOfAnEarlierDayIsRefunded(t *testing.T) {
-	w, profile := operationtest.New(t), operationtest.DemoProfile()
-	profile.DailyAmounts = map[string]int64{"XOF": 500}
-	ctx := context.Background()
-	newCharge := func() *ledger.Entry {
-		e := newEntry("f")
-		e.AmountMinor, e.Currency = 500, "XOF"
-		return e
-	}
-	reserve := func() *ledger.Entry {
-		req := w.NewRequest()
-		choice := operationtest.Choice("orange")
-		reservation, _, err := w.Pipeline.Reserve(ctx, req, profile, newCharge(), choice, operation.IdempotencyKey{})
-		if err != nil {
+	w := operationtest.New(t)
+	reserve := func() *operation.Attempt {
+		a := mustReserveAmount(t, w, 500)
+		if err := w.Pipeline.ReserveDailyAmount(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Pipeline.ReserveDailyAmount(ctx, req, profile, reservation); err != nil {
-			t.Fatal(err)
-		}
-		return reservation
+		return a
 	}
 	first := reserve()
 	released := ledger.CallOutcome{State: ledger.Released}
-	if _, err := w.Pipeline.Book.StoreOutcome(ctx, first, released); err != nil {
+	if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), first.Stored, released); err != nil {
 		t.Fatal(err)
 	}
 	w.Clock.Advance(14 * time.Hour) // the next day
 	reserve()
 	w.AssertDailySum(t, 1000)
 	notApplied := operationtest.RespondUnavailable(nil)
-	_, err := w.Pipeline.RecordOutcome(ctx, w.NewRequest(), first, notApplied, operation.CallOutcomes{})
+	err := w.Pipeline.RecordOutcome(t.Context(), first, notApplied, operation.CallOutcomes{})
 	if kindOf(err) != fault.OutcomeUnknown {
 		t.Errorf("error %v, want unknown: another attempt is at work", err)
 	}

@@ -57,9 +57,27 @@ func callReason(result operator.Result) string {
 	return "response" // it proves nothing
 }
 
-// NotSent describes an attempt that was released before the operator was called, with the fault that the merchant got.
-func NotSent(reason string, kind fault.Kind) ledger.CallResult {
-	return ledger.CallResult{
-		Outcome: ledger.CallNotSent, Reason: reason, Response: oneapi.Render(fault.New(kind)).Status,
+// callOutcome maps an operator's result to what the ledger stores. A final refusal is stored byte for byte as its
+// response (decision "charge-refusal"). After an unknown attempt a later "not applied" proves nothing about that
+// attempt (decision "unknown-sticks").
+func (o CallOutcomes) callOutcome(reservation *ledger.Entry, result operator.Result) ledger.CallOutcome {
+	switch {
+	case result.Outcome == operator.Succeeded:
+		outcome := o.Done
+		outcome.State, outcome.OperatorReference = ledger.Done, result.OperatorReference
+		return outcome
+	case result.Outcome == operator.Refused:
+		response := oneapi.Render(result.Fault)
+		outcome := o.Refused
+		outcome.State, outcome.ResponseStatus, outcome.ResponseBody = ledger.Refused, response.Status, response.Body
+		return outcome
+	case result.Outcome == operator.NotApplied && !reservation.EverUnknown:
+		return ledger.CallOutcome{State: ledger.Released}
+	default:
+		outcome := o.Unknown
+		outcome.State = ledger.Unknown
+		outcome.DuplicateKey = result.DuplicateKey
+		outcome.NothingSent = result.DuplicateKey || result.Outcome == operator.NotApplied
+		return outcome
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"mobilegateway/shared/apigw"
@@ -19,8 +20,10 @@ import (
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/money"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/strictjson"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -52,6 +55,25 @@ func (p *Pipeline) ExpireAt(retention time.Duration) time.Time {
 	return p.Now().Add(retention)
 }
 
+// Attempt is one request on its way through the steps of an operation. Each step fills in what the next ones need.
+type Attempt struct {
+	Request *apigw.Request
+	Profile *merchant.Profile
+	Body    *strictjson.Reader
+	// Choice is the platform and the account of a new transaction.
+	Choice Choice
+	Key    IdempotencyKey
+	// Entry is the transaction that the request describes.
+	Entry *ledger.Entry
+	// Stored is the entry that the ledger has under the key: this attempt's reservation with its outcome, or the entry
+	// of an earlier request; nil before Reserve.
+	Stored *ledger.Entry
+}
+
+// IdempotencyKey is the key under which a request has an effect at most once. Part is the message part that carries it;
+// faults name it.
+type IdempotencyKey struct{ Value, Part string }
+
 // Choice is the platform and the account of a new transaction, or the refusal of a key without an entry.
 type Choice struct {
 	operator.Selection
@@ -59,119 +81,116 @@ type Choice struct {
 	Refusal error
 	// NotYet is set while nothing can be sent. It refuses a key that is new or released; nothing is written then.
 	NotYet *fault.Fault
-	// Check returns why the driver's platform does not take the request; nil checks nothing.
-	Check CheckFunc
 }
-
-// CheckFunc checks a request before anything is stored. common is filled in from the new entry.
-type CheckFunc func(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault
 
 // partMCO names the country of a charge or an SMS.
 const partMCO = "X-Operator-MCO"
 
-// SelectOperator selects the operator of a country for a merchant, for a charge or an SMS, which name none (decision
-// "charge-country"). It is the first in the profile's order that has a platform for it. The error is Forbidden if the
-// merchant may not use the operation there.
-func (p *Pipeline) SelectOperator(
-	ctx context.Context, profile *merchant.Profile, operation string, country market.Country,
-) (Choice, error) {
-	if reason := profile.ReasonNotAllowed(operation, country.Alpha2, ""); reason != "" {
-		return Choice{}, fault.NotEntitled(reason)
+// SelectOperator chooses the operator of a country for a charge or an SMS, which name none (decision "charge-country").
+// It is the first in the profile's order that has a platform for it. The error is Forbidden if the merchant may not use
+// the operation there.
+func (p *Pipeline) SelectOperator(ctx context.Context, a *Attempt, operation string, country market.Country) error {
+	if reason := a.Profile.ReasonNotAllowed(operation, country.Alpha2, ""); reason != "" {
+		return fault.NotEntitled(reason)
 	}
 	if country.Alpha2 == "" {
-		return Choice{}, fault.NotEntitled("the profile has no country")
+		return fault.NotEntitled("the profile has no country")
 	}
 	routes, err := p.Operators.Routes(ctx)
 	if err != nil {
-		return Choice{Refusal: err}, nil
+		a.Choice.Refusal = err
+		return nil
 	}
-	for _, name := range profile.Operators {
+	for _, name := range a.Profile.Operators {
 		service := operator.Service{Operator: name, Country: country.Alpha2, Operation: operation}
 		if selection, found := routes.Select(service); found {
-			return Choice{Selection: selection}, nil
+			a.Choice.Selection = selection
+			return nil
 		}
 	}
 	var codes []string
 	for _, c := range market.All() {
-		if len(routes.Operators(profile.Operators, c.Alpha2, operation)) > 0 {
+		if len(routes.Operators(a.Profile.Operators, c.Alpha2, operation)) > 0 {
 			codes = append(codes, c.MCO)
 		}
 	}
+	a.Choice.Refusal = fault.NotAllowed(partMCO, codes)
 	if len(codes) == 0 {
-		return Choice{Refusal: fault.NotEntitled("no operator of the profile has a platform for " + operation)}, nil
+		a.Choice.Refusal = fault.NotEntitled("no operator of the profile has a platform for " + operation)
 	}
-	return Choice{Refusal: fault.NotAllowed(partMCO, codes)}, nil
+	return nil
 }
 
-// IdempotencyKey is the key under which a request has an effect at most once. Part is the message part that carries it;
-// faults name it.
-type IdempotencyKey struct{ Value, Part string }
+// CheckFunc returns why the driver's platform does not take a request. common is filled in from the new entry.
+type CheckFunc func(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault
 
-// Reserve fills in the entry's merchant, lease and account, and reserves it. It sets exactly one of its results, with
-// one exception: reservation, so that the operator is called; or existing, whose response is repeated; or an error. A
-// DuplicateKey or OutcomeUnknown fault also returns the existing entry. A choice that refuses the request, and an
-// account that cannot be used, refuse only a key without an entry (decision "routes").
-func (p *Pipeline) Reserve(
-	ctx context.Context, req *apigw.Request, profile *merchant.Profile, e *ledger.Entry, choice Choice,
-	key IdempotencyKey,
-) (reservation, existing *ledger.Entry, err error) {
-	e.MerchantID, e.Merchant = profile.ID, profile.Name
-	_, e.CountsDailyAmount = profile.DailyAmountLimit(e.Currency)
-	e.LeaseUntil = req.Deadline.Add(leaseMargin)
-	refusal := choice.Refusal
+// Reserve fills in the entry's merchant, lease and account, and reserves it. It sets a.Stored, and returns whether that
+// is our reservation: then call the operator, else repeat the stored response. RequestInProgress, OutcomeUnknown and
+// DuplicateKey set a.Stored too. check, if any, refuses before anything is stored. That, a choice that refuses the
+// request and an account that cannot be used refuse only a key without an entry (decision "routes").
+func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (reserved bool, err error) {
+	line, e := a.Request.LogLine, a.Entry
+	line.SetTransactionKey(a.Key.Value)
+	LogRouting(a.Request, e)
+	e.MerchantID, e.Merchant = a.Profile.ID, a.Profile.Name
+	_, e.CountsDailyAmount = a.Profile.DailyAmountLimit(e.Currency)
+	e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)
+	refusal := a.Choice.Refusal
 	if refusal == nil {
-		refusal = p.pin(ctx, choice, e)
+		refusal = p.pin(ctx, a, check)
 	}
 	reserve := p.Book.Reserve
 	switch {
-	case choice.NotYet != nil:
-		reserve, refusal = p.Book.FindExisting, choice.NotYet
+	case a.Choice.NotYet != nil:
+		reserve, refusal = p.Book.FindExisting, a.Choice.NotYet
 	case refusal != nil:
 		reserve = p.Book.ReserveExisting
 	}
-	entry, verdict, err := reserve(ctx, e, resendWindow)
+	stored, verdict, err := reserve(ctx, e, resendWindow)
 	if err != nil {
-		return nil, nil, fault.NewInternal(err)
+		return false, fault.NewInternal(err)
 	}
-	if entry == nil {
+	if stored == nil {
 		refused := fault.FromError(refusal)
-		countOwnFault(req.LogLine, refused)
-		return nil, nil, refused
+		countOwnFault(line, refused)
+		return false, refused
 	}
+	a.Stored = stored
 	if verdict == ledger.NewReservation || verdict == ledger.TakenOver {
-		return entry, nil, nil
+		return true, nil
 	}
-	if entry.Fingerprint != e.Fingerprint {
-		req.LogLine.Increment(telemetry.MismatchedRepeats)
+	if stored.Fingerprint != e.Fingerprint {
+		line.Increment(telemetry.MismatchedRepeats)
 	}
 	switch verdict {
 	case ledger.StoredResponse:
-		req.LogLine.SetRepeated(true)
-		return nil, entry, nil
+		line.SetRepeated(true)
+		return false, nil
 	case ledger.InFlight:
-		return nil, nil, &fault.Fault{Kind: fault.RequestInProgress, Part: key.Part, Value: key.Value}
+		return false, &fault.Fault{Kind: fault.RequestInProgress, Part: a.Key.Part, Value: a.Key.Value}
 	case ledger.StillUnknown:
-		return nil, entry, fault.New(fault.OutcomeUnknown)
+		return false, fault.New(fault.OutcomeUnknown)
 	default: // ledger.KeyTaken
-		return nil, entry, &fault.Fault{Kind: fault.DuplicateKey, Part: key.Part, Value: key.Value}
+		return false, &fault.Fault{Kind: fault.DuplicateKey, Part: a.Key.Part, Value: a.Key.Value}
 	}
 }
 
 // pin sets what a new transaction is pinned to. An error means that the account or the platform cannot serve it.
-func (p *Pipeline) pin(ctx context.Context, choice Choice, e *ledger.Entry) error {
-	driver, _, found := p.Operators.Driver(choice.Platform)
+func (p *Pipeline) pin(ctx context.Context, a *Attempt, check CheckFunc) error {
+	driver, _, found := p.Operators.Driver(a.Choice.Platform)
 	if !found {
 		return errNoDriver
 	}
-	pin := operator.Pin{Platform: choice.Platform}
-	if choice.Account != "" {
-		pin = operator.ParsePin(choice.Account, choice.Operator)
+	pin := operator.Pin{Platform: a.Choice.Platform}
+	if a.Choice.Account != "" {
+		pin = operator.ParsePin(a.Choice.Account, a.Choice.Operator)
 	}
 	account, err := driver.FindAccount(ctx, pin.Platform, pin.Account)
-	if e.Account = cmp.Or(choice.Account, account); err != nil || choice.Check == nil {
+	a.Entry.Account = cmp.Or(a.Choice.Account, account)
+	if err != nil || check == nil {
 		return err
 	}
-	if refused := choice.Check(ctx, driver, operator.NewCall(e)); refused != nil {
+	if refused := check(ctx, driver, operator.NewCall(a.Entry)); refused != nil {
 		return refused
 	}
 	return nil
@@ -184,83 +203,93 @@ func resendWindow(e *ledger.Entry) time.Duration {
 	return operator.CapabilitiesOf(e).SafeResendWindow()
 }
 
-// SendFunc sends one operator call. common is filled in from the reservation.
-type SendFunc func(ctx context.Context, driver operator.Driver, common operator.Call) operator.Result
+// ReserveDailyAmount counts a reservation in the merchant's day, before the operator is called. After a nil
+// error the caller continues. After any other error this attempt sends nothing (decision "merchant-limits"):
+//
+//   - DailyLimitExceeded: the amount does not fit, and the reservation is released. A key under which nothing was ever
+//     sent binds no body.
+//   - OperatorUnavailable: the table of limits does not respond, and the reservation is released.
+//   - OutcomeUnknown: an earlier attempt may have been applied (decision "unknown-sticks").
+//   - Internal: the refusal could not be stored.
+func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
+	reserveErr := p.DailyAmounts.Reserve(ctx, a.Profile, a.Stored)
+	if reserveErr == nil {
+		return nil
+	}
+	line := a.Request.LogLine
+	if overLimit, isOver := errors.AsType[*dailyamount.OverLimitError](reserveErr); isOver {
+		refusal := &fault.Fault{
+			Kind: fault.DailyLimitExceeded, Part: a.Stored.Currency,
+			Value: money.Format(overLimit.Remaining, a.Stored.Exponent),
+		}
+		updated, err := p.Release(ctx, a.Stored, "daily-amount", refusal, true)
+		switch {
+		case err != nil:
+			return fault.NewInternal(err)
+		case updated.State != ledger.Released: // a success was claimed in the meantime, or a successor is at work
+			return fault.New(fault.OutcomeUnknown)
+		}
+		line.Increment(telemetry.DailyLimitRefusals)
+		return refusal
+	}
+	line.Increment(telemetry.LimitStoreFailures)
+	refusal := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: reserveErr}
+	updated, err := p.Release(ctx, a.Stored, "limit-store", refusal, false)
+	if err != nil || updated.State != ledger.Released {
+		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.Join(reserveErr, err)}
+	}
+	p.refundDailyAmount(ctx, line, a.Stored, updated)
+	return refusal
+}
+
+// Release releases a reservation before the operator was called, with the fault that the merchant gets, and returns the
+// entry as stored. unbindBody is for a key under which nothing was ever sent (ledger.CallOutcome).
+func (p *Pipeline) Release(
+	ctx context.Context, reservation *ledger.Entry, reason string, refusal *fault.Fault, unbindBody bool,
+) (*ledger.Entry, error) {
+	return p.Book.StoreOutcome(ctx, reservation, ledger.CallOutcome{
+		State: ledger.Released, UnbindBody: unbindBody, Call: ledger.CallResult{
+			Outcome: ledger.CallNotSent, Reason: reason, Response: oneapi.Render(refusal).Status,
+		},
+	})
+}
+
+// refundDailyAmount refunds the amount of an entry that was certainly not applied. It also refunds a reservation whose
+// entry has moved to a later day, because a retry may have come before this attempt's refund. If it fails, the amount
+// stays counted until the day is over, and the response stays the same.
+func (p *Pipeline) refundDailyAmount(
+	ctx context.Context, line *telemetry.LogLine, reservation, updated *ledger.Entry,
+) {
+	err := errors.Join(p.DailyAmounts.Refund(ctx, updated), p.DailyAmounts.RefundMoved(ctx, reservation, updated))
+	if err != nil {
+		line.Increment(telemetry.LimitStoreFailures)
+		line.SetCause(err)
+	}
+}
+
+// SendFunc sends one operator call. common is filled in from the reservation. A charge and an SMS have only a Result.
+type SendFunc func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse
 
 // CallOperator makes one operator call under a deadline that leaves time to store its outcome, and logs its duration.
-func (p *Pipeline) CallOperator(
-	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, send SendFunc,
-) operator.Result {
-	driver, found := p.Operators.DriverOf(reservation)
+func (p *Pipeline) CallOperator(ctx context.Context, a *Attempt, send SendFunc) operator.PayResponse {
+	driver, found := p.Operators.DriverOf(a.Stored)
 	if !found {
 		noDriver := &fault.Fault{Kind: fault.IntegrationRejected, Cause: errNoDriver}
-		return operator.Result{Outcome: operator.NotApplied, Fault: noDriver}
+		return operator.PayResponse{Result: operator.Result{Outcome: operator.NotApplied, Fault: noDriver}}
 	}
 	start := p.Now()
 	deadline := start.Add(p.OperatorTimeout)
-	if latest := req.Deadline.Add(-storeMargin); latest.Before(deadline) {
+	if latest := a.Request.Deadline.Add(-storeMargin); latest.Before(deadline) {
 		deadline = latest
 	}
 	callCtx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	call := operator.NewCall(reservation)
-	call.MayRepeat = reservation.EverUnknown
-	result := send(callCtx, driver, call)
-	req.LogLine.AddOperatorTime(p.Now().Sub(start))
-	return result
+	call := operator.NewCall(a.Stored)
+	call.MayRepeat = a.Stored.EverUnknown
+	response := send(callCtx, driver, call)
+	a.Request.LogLine.AddOperatorTime(p.Now().Sub(start))
+	return response
 }
-
-// Prepare gets the platform's own key of a payment, if the driver needs one, and stores it before the payment is sent
-// (decision "prepare"). It returns the reservation as stored, and sets call.DriverData. A result with a fault means
-// that the payment must not be sent: it is certainly not applied.
-func (p *Pipeline) Prepare(
-	ctx context.Context, driver operator.Driver, reservation *ledger.Entry, call *operator.PayCall,
-) (*ledger.Entry, operator.Result) {
-	preparer, needed := driver.(operator.Preparer)
-	if !needed || reservation.Material != "" {
-		return reservation, operator.Result{}
-	}
-	material, result := preparer.Prepare(ctx, *call)
-	if result.Outcome != operator.Succeeded {
-		return reservation, result
-	}
-	isStored := false
-	stored, err := p.Book.ApplyChange(ctx, reservation, func(e *ledger.Entry) bool {
-		isStored = e.StoreMaterial(reservation.Owner, material, ledger.Timestamp(p.Now()))
-		return isStored
-	})
-	if err != nil || !isStored {
-		cause := errors.Join(errors.New("the operator's key of the payment could not be stored"), err)
-		notSent := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: cause}
-		return reservation, operator.Result{Outcome: operator.NotApplied, Fault: notSent}
-	}
-	call.DriverData = material
-	return stored, operator.Result{}
-}
-
-// TakeAccountRate keeps the messages of an account within the rate of its platform, for all functions together. It
-// returns nil if the message may be sent. Else nothing is sent, and the merchant gets 503. A table
-// that does not respond limits nothing, because the platform has a limit of its own.
-func (p *Pipeline) TakeAccountRate(
-	ctx context.Context, req *apigw.Request, reservation *ledger.Entry,
-) *operator.Result {
-	perSecond := operator.CapabilitiesOf(reservation).SMSPerSecond
-	if perSecond == 0 {
-		return nil
-	}
-	wait, err := p.RateLimiter.Take(ctx, "account/"+reservation.Account, perSecond, perSecond)
-	if err != nil {
-		req.LogLine.Increment(telemetry.LimitStoreFailures)
-		req.LogLine.SetCause(err)
-	}
-	if wait <= 0 {
-		return nil
-	}
-	limited := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: errAccountRate}
-	return &operator.Result{Outcome: operator.NotApplied, Fault: limited}
-}
-
-var errAccountRate = errors.New("the account sends as many messages in a second as its platform takes")
 
 // CallOutcomes is what the ledger stores for each way in which a call can end. RecordOutcome fills in the state, and
 // the response of Refused. If the response of Unknown is empty, an unknown outcome is a 504.
@@ -270,34 +299,48 @@ type CallOutcomes struct {
 	Unknown ledger.CallOutcome
 }
 
-// RecordOutcome stores the outcome of the call and returns the entry with the response. That is the entry as
-// the ledger has it afterwards, which is not always what this call saw. Its faults are OutcomeUnknown, and the fault of
-// the result if the call was not applied.
+// RecordOutcome stores the outcome of the call. a.Stored is then the entry as the ledger has it, which is not always
+// what this call saw, and has the response. Its faults are OutcomeUnknown, and the fault of the result if the call was
+// not applied.
 func (p *Pipeline) RecordOutcome(
-	ctx context.Context, req *apigw.Request, reservation *ledger.Entry, result operator.Result, outcomes CallOutcomes,
-) (*ledger.Entry, error) {
+	ctx context.Context, a *Attempt, result operator.Result, outcomes CallOutcomes,
+) error {
+	reservation, line := a.Stored, a.Request.LogLine
 	outcome := outcomes.callOutcome(reservation, result)
 	outcome.Call = callResult(result)
 	updated, err := p.Book.StoreOutcome(ctx, reservation, outcome)
 	if err != nil {
 		// An outcome that is not stored is not reported. The lease lapses into unknown, and the merchant's retry
 		// decides.
-		req.LogLine.Increment(telemetry.UnknownOutcomes)
-		return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
+		line.Increment(telemetry.UnknownOutcomes)
+		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
 	}
-	logOutcome(req.LogLine, updated, result)
-	req.LogLine.Add(telemetry.StatusConflicts, max(0, len(updated.Conflicts)-len(reservation.Conflicts)))
-	p.refundDailyAmount(ctx, req, reservation, updated)
-	if updated.ResponseStatus != 0 {
-		return updated, nil
+	a.Stored = updated
+	logOutcome(line, updated, result)
+	line.Add(telemetry.StatusConflicts, max(0, len(updated.Conflicts)-len(reservation.Conflicts)))
+	p.refundDailyAmount(ctx, line, reservation, updated)
+	switch {
+	case updated.ResponseStatus != 0:
+		return nil
+	case result.Fault == nil:
+		return fault.New(fault.OutcomeUnknown)
+	case updated.State == ledger.Released:
+		return result.Fault
+	default:
+		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: result.Fault}
 	}
-	if result.Fault == nil {
-		return nil, fault.New(fault.OutcomeUnknown)
+}
+
+// StoreMissingResponse stores the response 201 of an entry whose success became known without one. What another attempt
+// has stored first stays: a.Stored has the response that every repeat gets.
+func (p *Pipeline) StoreMissingResponse(ctx context.Context, a *Attempt, body []byte) error {
+	missing := ledger.CallOutcome{State: ledger.Done, ResponseStatus: http.StatusCreated, ResponseBody: body}
+	updated, err := p.Book.StoreOutcome(ctx, a.Stored, missing)
+	if err != nil {
+		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
 	}
-	if updated.State == ledger.Released {
-		return nil, result.Fault
-	}
-	return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: result.Fault}
+	a.Stored = updated
+	return nil
 }
 
 // countOwnFault counts credentials that are missing, incomplete or refused, which have an alarm of their own, codes
@@ -329,29 +372,4 @@ func logOutcome(line *telemetry.LogLine, updated *ledger.Entry, result operator.
 	}
 	countOwnFault(line, result.Fault)
 	line.SetCause(result.Fault)
-}
-
-// callOutcome maps an operator's result to what the ledger stores. A final refusal is stored byte for byte as its
-// response (decision "charge-refusal"). After an unknown attempt a later "not applied" proves nothing about that
-// attempt (decision "unknown-sticks").
-func (o CallOutcomes) callOutcome(reservation *ledger.Entry, result operator.Result) ledger.CallOutcome {
-	switch {
-	case result.Outcome == operator.Succeeded:
-		outcome := o.Done
-		outcome.State, outcome.OperatorReference = ledger.Done, result.OperatorReference
-		return outcome
-	case result.Outcome == operator.Refused:
-		response := oneapi.Render(result.Fault)
-		outcome := o.Refused
-		outcome.State, outcome.ResponseStatus, outcome.ResponseBody = ledger.Refused, response.Status, response.Body
-		return outcome
-	case result.Outcome == operator.NotApplied && !reservation.EverUnknown:
-		return ledger.CallOutcome{State: ledger.Released}
-	default:
-		outcome := o.Unknown
-		outcome.State = ledger.Unknown
-		outcome.DuplicateKey = result.DuplicateKey
-		outcome.NothingSent = result.DuplicateKey || result.Outcome == operator.NotApplied
-		return outcome
-	}
 }

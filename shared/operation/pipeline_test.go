@@ -29,30 +29,25 @@ func newEntry(fingerprint string) *ledger.Entry {
 	}
 }
 
-func reserve(
-	w *operationtest.Fixture, req *apigw.Request, fingerprint string,
-) (reservation, existing *ledger.Entry, err error) {
-	key := operation.IdempotencyKey{Value: "c-1", Part: "the.part"}
-	profile, choice := operationtest.DemoProfile(), operationtest.Choice("orange")
-	return w.Pipeline.Reserve(context.Background(), req, profile, newEntry(fingerprint), choice, key)
-}
-
-func mustReserve(t testing.TB, w *operationtest.Fixture) *ledger.Entry {
+// mustReserve returns an attempt that has a reservation.
+func mustReserve(t testing.TB, w *operationtest.Fixture) *operation.Attempt {
 	t.Helper()
-	reservation, _, err := reserve(w, w.NewRequest(), "f")
-	if err != nil {
-		t.Fatal(err)
+	a := w.NewAttempt(newEntry("f"))
+	if reserved, err := w.Pipeline.Reserve(t.Context(), a, nil); err != nil || !reserved {
+		t.Fatalf("reserved %v, error %v; want a reservation", reserved, err)
 	}
-	return reservation
+	return a
 }
 
-// assertReserveFails checks the fault of a reservation that returns no entry.
+// assertReserveFails checks the fault of a reservation that is refused, or that finds the entry of another attempt.
 func assertReserveFails(t testing.TB, w *operationtest.Fixture, rule string, want fault.Fault) {
 	t.Helper()
-	reservation, existing, err := reserve(w, w.NewRequest(), "f")
+	a := w.NewAttempt(newEntry("f"))
+	reserved, err := w.Pipeline.Reserve(t.Context(), a, nil)
 	f := fault.FromError(err)
-	if reservation != nil || (existing != nil) != (want.Kind == fault.OutcomeUnknown) {
-		t.Errorf("%s: reservation %v, existing %v; want only an unknown existing one", rule, reservation, existing)
+	exists := want.Kind == fault.OutcomeUnknown || want.Kind == fault.RequestInProgress
+	if reserved || (a.Stored != nil) != exists {
+		t.Errorf("%s: reserved %v, stored %v; want only an existing entry", rule, reserved, a.Stored)
 	}
 	if f.Kind != want.Kind || f.Part != want.Part || f.Value != want.Value {
 		t.Errorf("%s: fault %s in %q, value %q; want %s in %q, value %q",
@@ -64,7 +59,7 @@ func kindOf(err error) fault.Kind { return fault.FromError(err).Kind }
 
 func TestReserve(t *testing.T) {
 	w := operationtest.New(t)
-	reservation := mustReserve(t, w)
+	reservation := mustReserve(t, w).Stored
 	if reservation.Account != "a1" {
 		t.Errorf("account %q, want the operator's current one", reservation.Account)
 	}
@@ -72,10 +67,10 @@ func TestReserve(t *testing.T) {
 	if got := reservation.LeaseUntil.Sub(w.Clock.Now()); got != want {
 		t.Errorf("decision leases: lease of %s, want %s", got, want)
 	}
-	inFlight := fault.Fault{Kind: fault.RequestInProgress, Part: "the.part", Value: "c-1"}
+	inFlight := fault.Fault{Kind: fault.RequestInProgress, Part: "the.part", Value: "id-1"}
 	assertReserveFails(t, w, "decision in-flight", inFlight)
 	w.Clock.Advance(time.Minute)
-	reservation = mustReserve(t, w)
+	reservation = mustReserve(t, w).Stored
 	if !reservation.EverUnknown || reservation.Version != 2 {
 		t.Errorf("decision leases: a lapsed lease means unknown: ever unknown %v, version %d",
 			reservation.EverUnknown, reservation.Version)
@@ -122,13 +117,13 @@ func TestCallDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := operationtest.New(t)
-			req := w.NewRequest()
-			req.Deadline = w.Clock.Now().Add(c.left)
+			a := mustReserve(t, w)
+			a.Request.Deadline = w.Clock.Now().Add(c.left)
 			var deadline time.Time
-			w.Pipeline.CallOperator(context.Background(), req, newEntry("f"),
-				func(ctx context.Context, _ operator.Driver, _ operator.Call) operator.Result {
+			w.Pipeline.CallOperator(context.Background(), a,
+				func(ctx context.Context, _ operator.Driver, _ operator.Call) operator.PayResponse {
 					deadline, _ = ctx.Deadline()
-					return operator.Result{}
+					return operator.PayResponse{}
 				})
 			if got := deadline.Sub(w.Clock.Now()); got != c.want {
 				t.Errorf("the operator has %s, want %s", got, c.want)
@@ -137,8 +132,9 @@ func TestCallDeadline(t *testing.T) {
 	}
 	t.Run("the driver was removed", func(t *testing.T) {
 		w := operationtest.New(t)
+		a := mustReserve(t, w)
 		w.Pipeline.Operators = operator.NewDriverDirectory(nil, nil)
-		result := w.Pipeline.CallOperator(context.Background(), w.NewRequest(), newEntry("f"), nil)
+		result := w.Pipeline.CallOperator(context.Background(), a, nil).Result
 		if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
 			t.Errorf("outcome %v, fault %v; want not applied, integration rejected", result.Outcome, result.Fault)
 		}
@@ -169,21 +165,20 @@ func TestRecordOutcome(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := operationtest.New(t)
-			reservation := mustReserve(t, w)
+			a := mustReserve(t, w)
 			if c.everUnknown {
 				w.Clock.Advance(time.Minute)
-				reservation = mustReserve(t, w)
+				a = mustReserve(t, w)
 			}
 			done := ledger.CallOutcome{ResponseStatus: 201, ResponseBody: []byte(`{}`)}
-			updated, err := w.Pipeline.RecordOutcome(context.Background(), w.NewRequest(), reservation, c.result,
-				operation.CallOutcomes{Done: done})
+			err := w.Pipeline.RecordOutcome(t.Context(), a, c.result, operation.CallOutcomes{Done: done})
 			if got := w.OnlyEntry(t, ledger.Charge).State; got != c.state {
 				t.Errorf("state %s, want %s", got, c.state)
 			}
 			switch {
-			case c.status == 0 && (updated != nil || kindOf(err) != c.kind):
-				t.Errorf("entry %v, fault %v; want only a fault %s", updated, err, c.kind)
-			case c.status != 0 && (err != nil || updated.ResponseStatus != c.status):
+			case c.status == 0 && (err == nil || kindOf(err) != c.kind):
+				t.Errorf("fault %v; want a fault %s", err, c.kind)
+			case c.status != 0 && (err != nil || a.Stored.ResponseStatus != c.status):
 				t.Errorf("fault %v; want a response with status %d", err, c.status)
 			}
 		})
@@ -206,8 +201,7 @@ func TestNothingSent(t *testing.T) {
 	} {
 		w := operationtest.New(t)
 		for _, result := range c.results {
-			_, err := w.Pipeline.RecordOutcome(context.Background(), w.NewRequest(), mustReserve(t, w), result,
-				operation.CallOutcomes{})
+			err := w.Pipeline.RecordOutcome(t.Context(), mustReserve(t, w), result, operation.CallOutcomes{})
 			if kindOf(err) != fault.OutcomeUnknown {
 				t.Errorf("%s: fault %v, want an unknown outcome", name, err)
 			}
@@ -229,13 +223,12 @@ func TestRecordOutcomeWhenStoreFails(t *testing.T) {
 	} {
 		for _, failure := range []storetest.Fault{storetest.LostResponse, storetest.FailedBeforeApply} {
 			w := operationtest.New(t)
-			reservation := mustReserve(t, w)
+			a := mustReserve(t, w)
 			w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return failure })
-			entry, err := w.Pipeline.RecordOutcome(
-				context.Background(), w.NewRequest(), reservation, result, operation.CallOutcomes{})
-			if entry != nil || kindOf(err) != fault.OutcomeUnknown {
+			err := w.Pipeline.RecordOutcome(t.Context(), a, result, operation.CallOutcomes{})
+			if a.Stored.State != ledger.Reserved || kindOf(err) != fault.OutcomeUnknown {
 				t.Errorf("%s, table %v: an outcome that may not be stored is reported: %v, %v",
-					name, failure, entry, err)
+					name, failure, a.Stored, err)
 			}
 		}
 	}
@@ -246,11 +239,11 @@ func TestMismatchedRepeatsAreCounted(t *testing.T) {
 	w := operationtest.New(t)
 	mustReserve(t, w)
 	for fingerprint, want := range map[string]bool{"f": false, "f2": true} {
-		req := w.NewRequest()
-		if _, _, err := reserve(w, req, fingerprint); kindOf(err) != fault.RequestInProgress {
+		a := w.NewAttempt(newEntry(fingerprint))
+		if _, err := w.Pipeline.Reserve(t.Context(), a, nil); kindOf(err) != fault.RequestInProgress {
 			t.Errorf("fault %v, want request in progress", err)
 		}
-		assertCounted(t, req, "MismatchedRepeats", want)
+		assertCounted(t, a.Request, "MismatchedRepeats", want)
 	}
 }
 
@@ -305,14 +298,13 @@ func TestOutcomeMetrics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := operationtest.New(t)
-			reservation, req := mustReserve(t, w), w.NewRequest()
-			reservation.CountsDailyAmount, reservation.Conflicts = true, []ledger.Conflict{{Reason: "earlier"}}
+			a := mustReserve(t, w)
+			a.Stored.CountsDailyAmount, a.Stored.Conflicts = true, []ledger.Conflict{{Reason: "earlier"}}
 			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
-			_, _ = w.Pipeline.RecordOutcome(
-				context.Background(), req, reservation, c.result, operation.CallOutcomes{})
+			_ = w.Pipeline.RecordOutcome(t.Context(), a, c.result, operation.CallOutcomes{})
 			for _, metric := range []string{"OperatorAuthFailures", "UnmappedCodes", "ExhaustedAccounts",
 				"LimitStoreFailures", "StatusConflicts"} {
-				assertCounted(t, req, metric, metric == c.counts)
+				assertCounted(t, a.Request, metric, metric == c.counts)
 			}
 		})
 	}
@@ -322,25 +314,24 @@ func TestOutcomeMetrics(t *testing.T) {
 func TestUnusableCredentialsAreCounted(t *testing.T) {
 	w := operationtest.New(t)
 	w.Driver.AccountErr = fault.New(fault.IntegrationRejected)
-	req := w.NewRequest()
-	_, _, err := reserve(w, req, "f")
-	if kindOf(err) != fault.IntegrationRejected {
+	a := w.NewAttempt(newEntry("f"))
+	if _, err := w.Pipeline.Reserve(t.Context(), a, nil); kindOf(err) != fault.IntegrationRejected {
 		t.Fatal(err)
 	}
-	assertCounted(t, req, "OperatorAuthFailures", true)
+	assertCounted(t, a.Request, "OperatorAuthFailures", true)
 }
 
 // decision "authentication" and "charge-country".
 func TestSelectOperator(t *testing.T) {
-	w, profile := operationtest.New(t), operationtest.DemoProfile()
+	w, a := operationtest.New(t), &operation.Attempt{Profile: operationtest.DemoProfile()}
 	senegal, _ := market.ByAlpha2("SN")
-	profile.Operators = []string{"absent", "mtn", "sandbox"}
-	capabilities, err := w.Pipeline.SelectOperator(t.Context(), profile, "sms", senegal)
-	if err != nil || capabilities.Operator != "mtn" {
-		t.Errorf("decision charge-country: operator %q, error %v; want mtn", capabilities.Operator, err)
+	a.Profile.Operators = []string{"absent", "mtn", "sandbox"}
+	err := w.Pipeline.SelectOperator(t.Context(), a, "sms", senegal)
+	if err != nil || a.Choice.Operator != "mtn" {
+		t.Errorf("decision charge-country: operator %q, error %v; want mtn", a.Choice.Operator, err)
 	}
-	profile.Operations = nil
-	if _, err := w.Pipeline.SelectOperator(t.Context(), profile, "sms", senegal); kindOf(err) != fault.Forbidden {
+	a.Profile.Operations = nil
+	if err := w.Pipeline.SelectOperator(t.Context(), a, "sms", senegal); kindOf(err) != fault.Forbidden {
 		t.Errorf("decision authentication: error %v, want forbidden", err)
 	}
 }

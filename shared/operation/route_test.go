@@ -24,31 +24,39 @@ var errNoRoute = fault.NotAllowed("mno-name", []string{"sandbox"})
 
 // reservePayment reserves a payment's key under a choice.
 func reservePayment(
-	w *operationtest.Fixture, body string, choice operation.Choice,
-) (reservation, existing *ledger.Entry, err error) {
-	e := &ledger.Entry{
+	w *operationtest.Fixture, body string, choice operation.Choice, check operation.CheckFunc,
+) (a *operation.Attempt, reserved bool, err error) {
+	a = w.NewAttempt(&ledger.Entry{
 		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_1"}, Operator: "mtn", Country: "CI", Fingerprint: body,
 		UpstreamKey: "DemoShop_1", AmountMinor: 500, Currency: "XOF",
+	})
+	a.Choice = choice
+	reserved, err = w.Pipeline.Reserve(context.Background(), a, check)
+	return a, reserved, err
+}
+
+// mustReservePayment returns the reservation of a payment, which its outcome, if any, has released or ended.
+func mustReservePayment(
+	t testing.TB, w *operationtest.Fixture, choice operation.Choice, outcomes ...ledger.CallOutcome,
+) *ledger.Entry {
+	t.Helper()
+	a, reserved, err := reservePayment(w, "f", choice, nil)
+	if err != nil || !reserved {
+		t.Fatalf("reserved %v, error %v; want a reservation", reserved, err)
 	}
-	key := operation.IdempotencyKey{Value: e.ID, Part: "order_id"}
-	return w.Pipeline.Reserve(context.Background(), w.NewRequest(), operationtest.DemoProfile(), e, choice, key)
+	for _, o := range outcomes {
+		if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), a.Stored, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a.Stored
 }
 
 // decision "routes": a refusal of today is for a key without an entry. Any other key gets what its entry has.
 func TestReserveWithRefusal(t *testing.T) {
 	refused, own := operation.Choice{Refusal: errNoRoute}, operationtest.Choice("mtn")
 	first := func(choice operation.Choice, outcomes ...ledger.CallOutcome) func(*testing.T, *operationtest.Fixture) {
-		return func(t *testing.T, w *operationtest.Fixture) {
-			reservation, _, err := reservePayment(w, "f", choice)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, o := range outcomes {
-				if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), reservation, o); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
+		return func(t *testing.T, w *operationtest.Fixture) { mustReservePayment(t, w, choice, outcomes...) }
 	}
 	lapsed := func(t *testing.T, w *operationtest.Fixture) {
 		first(own)(t, w)
@@ -79,18 +87,18 @@ func TestReserveWithRefusal(t *testing.T) {
 			w := operationtest.New(t)
 			c.before(t, w)
 			stored := len(w.Ledger.All())
-			reservation, existing, err := reservePayment(w, c.body, refused)
-			failsAsWanted := err != nil && kindOf(err) == c.kind && reservation == nil
+			a, reserved, err := reservePayment(w, c.body, refused, nil)
+			failsAsWanted := err != nil && kindOf(err) == c.kind && !reserved
 			if (err != nil || c.kind != 0) && !failsAsWanted {
-				t.Fatalf("reservation %v, %v; want fault %s", reservation, err, c.kind)
+				t.Fatalf("reserved %v, %v; want fault %s", reserved, err, c.kind)
 			}
-			if err == nil && (reservation == nil) == (existing == nil) {
-				t.Fatalf("reservation %v, existing %v; want one of them", reservation, existing)
+			if err == nil && a.Stored == nil {
+				t.Fatal("neither a reservation nor an existing entry")
 			}
-			if pinned := c.pin.Platform != ""; pinned != (reservation != nil) {
-				t.Fatalf("reservation %v, want one %v", reservation, pinned)
-			} else if pinned && operator.PinOf(reservation) != c.pin {
-				t.Errorf("pinned to %+v, want %+v", operator.PinOf(reservation), c.pin)
+			if pinned := c.pin.Platform != ""; pinned != reserved {
+				t.Fatalf("reserved %v, want %v", reserved, pinned)
+			} else if pinned && operator.PinOf(a.Stored) != c.pin {
+				t.Errorf("pinned to %+v, want %+v", operator.PinOf(a.Stored), c.pin)
 			}
 			if got := len(w.Ledger.All()); got != stored {
 				t.Errorf("%d entries after %d", got, stored)
@@ -102,39 +110,24 @@ func TestReserveWithRefusal(t *testing.T) {
 // An account that cannot be used refuses as a missing route does: the repeat keeps its stored response.
 func TestUnusableAccount(t *testing.T) {
 	w := operationtest.New(t)
-	reservation, _, err := reservePayment(w, "f", operationtest.Choice("mtn"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	done := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
-	if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), reservation, done); err != nil {
-		t.Fatal(err)
-	}
+	mustReservePayment(t, w, operationtest.Choice("mtn"), done)
 	w.Driver.AccountErr = fault.New(fault.IntegrationRejected)
-	_, existing, err := reservePayment(w, "f", operationtest.Choice("mtn"))
-	if err != nil || existing == nil || existing.ResponseStatus != 201 {
-		t.Errorf("existing %v, %v; want the stored response", existing, err)
+	a, reserved, err := reservePayment(w, "f", operationtest.Choice("mtn"), nil)
+	if err != nil || reserved || a.Stored.ResponseStatus != 201 {
+		t.Errorf("reserved %v, stored %v, %v; want the stored response", reserved, a.Stored, err)
 	}
 }
 
 // A retry keeps the platform, the account and the key of its first attempt, also if the routes have changed.
 func TestPinnedRetry(t *testing.T) {
 	w := operationtest.New(t)
-	reservation, _, err := reservePayment(w, "f", routedChoice("pawapay/p"))
-	if err != nil || reservation.Account != "pawapay/p" {
-		t.Fatalf("%v, %v; want it pinned to pawapay/p", reservation, err)
-	}
 	released := ledger.CallOutcome{State: ledger.Released}
-	if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), reservation, released); err != nil {
-		t.Fatal(err)
-	}
-	for _, choice := range []operation.Choice{operationtest.Choice("mtn"), routedChoice("mtn-momo/ci")} {
-		again, _, err := reservePayment(w, "f", choice)
-		if err != nil || again.Account != "pawapay/p" {
-			t.Fatalf("%v, %v; want it pinned to pawapay/p", again, err)
-		}
-		if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), again, released); err != nil {
-			t.Fatal(err)
+	for _, choice := range []operation.Choice{
+		routedChoice("pawapay/p"), operationtest.Choice("mtn"), routedChoice("mtn-momo/ci"),
+	} {
+		if got := mustReservePayment(t, w, choice, released).Account; got != "pawapay/p" {
+			t.Errorf("pinned to %s, want pawapay/p", got)
 		}
 	}
 }
@@ -162,14 +155,15 @@ func TestSelectOperatorByRoutes(t *testing.T) {
 			fault.NotAllowed("X-Operator-MCO", []string{"OCI"})},
 		{"nothing works", nil, nil, []string{"wave", "moov"}, "", "", fault.New(fault.Forbidden)},
 	} {
-		w, profile := operationtest.New(t), operationtest.DemoProfile()
+		w, a := operationtest.New(t), &operation.Attempt{Profile: operationtest.DemoProfile()}
 		routes := &operationtest.Routes{Routes: operator.Routes{Platforms: c.platforms}}
 		if c.routes != nil {
 			routes.Set("orange", c.routes...)
 		}
 		w.UseRoutes(w.Driver, routes)
-		profile.Operators = c.profile
-		choice, err := w.Pipeline.SelectOperator(t.Context(), profile, "sms", senegal)
+		a.Profile.Operators = c.profile
+		err := w.Pipeline.SelectOperator(t.Context(), a, "sms", senegal)
+		choice := a.Choice
 		if err != nil || choice.Platform != c.platform || choice.Account != c.account {
 			t.Errorf("%s: %q, account %q, %v; want %q, %q",
 				c.name, choice.Platform, choice.Account, err, c.platform, c.account)
@@ -185,8 +179,67 @@ func TestSelectOperatorByRoutes(t *testing.T) {
 	w := operationtest.New(t)
 	unreadable := &fault.Fault{Kind: fault.IntegrationRejected, Cause: errors.New("unreadable")}
 	w.UseRoutes(w.Driver, &operationtest.Routes{Err: unreadable})
-	choice, err := w.Pipeline.SelectOperator(t.Context(), operationtest.DemoProfile(), "sms", senegal)
-	if err != nil || !errors.Is(choice.Refusal, unreadable) {
-		t.Errorf("unreadable routes: refusal %v, %v; a repeat must still get its response", choice.Refusal, err)
+	a := &operation.Attempt{Profile: operationtest.DemoProfile()}
+	err := w.Pipeline.SelectOperator(t.Context(), a, "sms", senegal)
+	if err != nil || !errors.Is(a.Choice.Refusal, unreadable) {
+		t.Errorf("unreadable routes: refusal %v, %v; a repeat must still get its response", a.Choice.Refusal, err)
+	}
+}
+
+// lookupDriver is a driver that keeps the last lookup of an account.
+type lookupDriver struct {
+	*operationtest.Driver
+	found operator.Pin
+}
+
+// FindAccount implements operator.Driver.
+func (d *lookupDriver) FindAccount(ctx context.Context, platform, id string) (string, error) {
+	d.found = operator.Pin{Platform: platform, Account: id}
+	return d.Driver.FindAccount(ctx, platform, id)
+}
+
+// decision "routes": the driver finds the account that the route names, or its own. An account that cannot be used, or
+// a request that its platform does not take, refuses before anything is stored.
+func TestPin(t *testing.T) {
+	refused := fault.NotAllowed("amount", []string{"100"})
+	rejected := fault.New(fault.IntegrationRejected)
+	accepts := func(context.Context, operator.Driver, operator.Call) *fault.Fault { return nil }
+	refuses := func(context.Context, operator.Driver, operator.Call) *fault.Fault { return refused }
+	routed, own := routedChoice("mtn-momo/ci"), operationtest.Choice("mtn")
+	momo, plain := operator.Pin{Platform: "mtn-momo", Account: "ci"}, operator.Pin{Platform: "mtn"}
+	for _, c := range []struct {
+		name       string
+		choice     operation.Choice
+		check      operation.CheckFunc
+		accountErr error
+		found      operator.Pin
+		account    string
+		kind       fault.Kind // 0 for no fault
+	}{
+		{"a route", routed, accepts, nil, momo, "mtn-momo/ci", 0},
+		{"a route without a check", routed, nil, nil, momo, "mtn-momo/ci", 0},
+		{"no route", own, accepts, nil, plain, "a1", 0},
+		{"not taken", own, refuses, nil, plain, "", fault.ValueNotAllowed},
+		{"no account", own, accepts, rejected, plain, "", fault.IntegrationRejected},
+	} {
+		w := operationtest.New(t)
+		driver := &lookupDriver{Driver: w.Driver}
+		driver.AccountErr = c.accountErr
+		w.UseRoutes(driver, &operationtest.Routes{})
+		a, reserved, err := reservePayment(w, "f", c.choice, c.check)
+		account := ""
+		if reserved {
+			account = a.Stored.Account
+		}
+		if driver.found != c.found || account != c.account {
+			t.Errorf("%s: looked %v up and pinned to %q, want %v and %q",
+				c.name, driver.found, account, c.found, c.account)
+		}
+		if c.kind == 0 && err != nil || c.kind != 0 && kindOf(err) != c.kind {
+			t.Errorf("%s: %v, want kind %v", c.name, err, c.kind)
+		}
+		if c.kind != 0 {
+			w.AssertNoSideEffects(t)
+		}
 	}
 }

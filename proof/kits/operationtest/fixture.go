@@ -109,6 +109,14 @@ func Choice(operatorName string) operation.Choice {
 	return operation.Choice{Selection: operator.Selection{Capabilities: row, Operator: operatorName}}
 }
 
+// NewAttempt is DemoShop's attempt at an entry, for tests of single steps. Its operator has no routes.
+func (w *Fixture) NewAttempt(e *ledger.Entry) *operation.Attempt {
+	return &operation.Attempt{
+		Request: w.NewRequest(), Profile: DemoProfile(), Choice: Choice(e.Operator), Entry: e,
+		Key: operation.IdempotencyKey{Value: e.ID, Part: "the.part"},
+	}
+}
+
 // NewRequest is a request that ends at the function's timeout, for tests of single steps.
 func (w *Fixture) NewRequest() *apigw.Request {
 	now := w.Clock.Now()

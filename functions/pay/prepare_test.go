@@ -1,4 +1,4 @@
-package operation_test
+package pay
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 )
 
@@ -25,6 +26,19 @@ func (d *preparingDriver) Prepare(context.Context, operator.PayCall) (string, op
 		return "material", d.prepare()
 	}
 	return "material", operator.Result{Outcome: operator.Succeeded}
+}
+
+// reserve reserves a payment that is sent to a platform with a key of its own.
+func reserve(t testing.TB, w *operationtest.Fixture) *operation.Attempt {
+	t.Helper()
+	a := w.NewAttempt(&ledger.Entry{
+		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_1"}, Operator: "mtn", Country: "CI", Fingerprint: "f",
+		UpstreamKey: "DemoShop_1", AmountMinor: 500, Currency: "XOF",
+	})
+	if reserved, err := w.Pipeline.Reserve(t.Context(), a, nil); err != nil || !reserved {
+		t.Fatalf("reserved %v, error %v; want a reservation", reserved, err)
+	}
+	return a
 }
 
 // decision "prepare": the payment follows only once its material is stored.
@@ -59,37 +73,36 @@ func TestPrepare(t *testing.T) {
 		}, storetest.NoFault, false, false},
 		{"another attempt took over meanwhile", func(w *operationtest.Fixture, _ *ledger.Entry) operator.Result {
 			w.Clock.Advance(time.Minute)
-			if again, _, err := reservePayment(w, "f", operationtest.Choice("mtn")); err != nil || again == nil {
-				t.Fatal("not taken over", err)
-			}
+			reserve(t, w) // takes it over
 			return operator.Result{Outcome: operator.Succeeded}
 		}, storetest.NoFault, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := operationtest.New(t)
-			reservation, _, err := reservePayment(w, "f", operationtest.Choice("mtn"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := reserve(t, w)
 			driver := &preparingDriver{Driver: w.Driver}
 			if c.prepare != nil {
-				driver.prepare = func() operator.Result { return c.prepare(w, reservation) }
+				driver.prepare = func() operator.Result { return c.prepare(w, a.Stored) }
 			}
 			w.Ledger.FailNext(storetest.Replace, c.fault)
-			call := operator.PayCall{Call: operator.NewCall(reservation)}
-			after, result := w.Pipeline.Prepare(t.Context(), driver, reservation, &call)
-			if maySend := result.Fault == nil; maySend != c.sent || maySend != (call.DriverData == "material") {
-				t.Errorf("result %+v, material %q; want sent %v", result, call.DriverData, c.sent)
+			o := &Operation{Pipeline: w.Pipeline}
+			result := o.send(t.Context(), a, driver, operator.PayCall{Call: operator.NewCall(a.Stored)}).Result
+			calls := w.Driver.Calls()
+			if sent := result.Fault == nil; sent != c.sent || sent != (len(calls) == 1) {
+				t.Errorf("result %+v, %d calls; want sent %v", result, len(calls), c.sent)
+			}
+			if c.sent && calls[0].Call.DriverData != "material" {
+				t.Errorf("sent with %q", calls[0].Call.DriverData)
 			}
 			if !c.sent && result.Outcome != operator.NotApplied {
 				t.Errorf("outcome %v, want not applied", result.Outcome)
 			}
 			stored := w.Ledger.All()[0].Material != ""
-			if stored != c.stored || c.sent && after.Material != "material" {
-				t.Errorf("stored %v, want %v; the reservation has %q", stored, c.stored, after.Material)
+			if stored != c.stored || c.sent && a.Stored.Material != "material" {
+				t.Errorf("stored %v, want %v; the reservation has %q", stored, c.stored, a.Stored.Material)
 			}
-			if driver.prepared != 1 || len(w.Driver.Calls()) != 0 {
-				t.Errorf("%d preparations, %d calls", driver.prepared, len(w.Driver.Calls()))
+			if driver.prepared != 1 {
+				t.Errorf("%d preparations", driver.prepared)
 			}
 		})
 	}
@@ -98,21 +111,18 @@ func TestPrepare(t *testing.T) {
 // An entry with material is never prepared again, and most drivers have nothing to prepare.
 func TestNothingToPrepare(t *testing.T) {
 	w := operationtest.New(t)
-	reservation, _, err := reservePayment(w, "f", operationtest.Choice("mtn"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	call := operator.PayCall{Call: operator.NewCall(reservation)}
-	after, result := w.Pipeline.Prepare(t.Context(), w.Driver, reservation, &call)
-	if result.Fault != nil || after != reservation {
+	o, a := &Operation{Pipeline: w.Pipeline}, reserve(t, w)
+	reservation := a.Stored
+	result := o.send(t.Context(), a, w.Driver, operator.PayCall{Call: operator.NewCall(a.Stored)}).Result
+	if result.Fault != nil || a.Stored != reservation {
 		t.Errorf("a driver that cannot prepare: %+v", result)
 	}
-	reservation.Material = "earlier"
-	call.Call = operator.NewCall(reservation)
+	a.Stored.Material = "earlier"
 	driver := &preparingDriver{Driver: w.Driver}
-	_, result = w.Pipeline.Prepare(t.Context(), driver, reservation, &call)
-	if result.Fault != nil || driver.prepared != 0 || call.DriverData != "earlier" {
-		t.Errorf("%+v after %d preparations, material %q; want the earlier one", result, driver.prepared, call.DriverData)
+	result = o.send(t.Context(), a, driver, operator.PayCall{Call: operator.NewCall(a.Stored)}).Result
+	material := w.Driver.Calls()[1].Call.DriverData
+	if result.Fault != nil || driver.prepared != 0 || material != "earlier" {
+		t.Errorf("%+v after %d preparations, material %q; want the earlier one", result, driver.prepared, material)
 	}
 	if w.Ledger.CallCount(storetest.Replace) != 0 {
 		t.Error("something was written")
