@@ -143,8 +143,8 @@ var callVariants = []variant{
 	{
 		name: "end-user-token-in-log", breaks: "the token of an end user is in a log line", invariants: []int{5},
 		edits: []edit{{
-			"functions/charge/charge.go", "req.LogLine.SetTransactionKey(key.Value)",
-			"req.LogLine.SetTransactionKey(params.gwToken)",
+			pipelineFile, "line.SetTransactionKey(a.Key.Value)",
+			"line.SetTransactionKey(a.Request.Header(\"gw-token\"))",
 		}},
 	},
 	{

@@ -10,9 +10,9 @@ var hazardVariants = []variant{
 		invariants: []int{2},
 		world:      kindOfOrder(0).with(choices{"has operators that forget refusals": last}),
 		edits: []edit{{
-			pipelineFile, "return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}",
-			"if result.Outcome == operator.Refused {\n\t\t\treturn nil, result.Fault\n\t\t}\n\t\t" +
-				"return nil, &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}",
+			pipelineFile, "line.Increment(telemetry.UnknownOutcomes)\n\t\treturn",
+			"line.Increment(telemetry.UnknownOutcomes)\n\t\tif result.Outcome == operator.Refused {\n" +
+				"return result.Fault\n}\nreturn",
 		}},
 	},
 	{
@@ -21,7 +21,7 @@ var hazardVariants = []variant{
 		world: kindOfOrder(0).with(choices{"has operators that forget refusals": last, "duplicates": last,
 			"another body": 0}),
 		edits: []edit{{
-			pipelineFile, "outcome.State, outcome.ResponseStatus, outcome.ResponseBody = ledger.Refused, " +
+			callFile, "outcome.State, outcome.ResponseStatus, outcome.ResponseBody = ledger.Refused, " +
 				"response.Status, response.Body",
 			"_, outcome.State = response, ledger.Released",
 		}},

@@ -44,8 +44,8 @@ var ledgerVariants = []variant{
 		name: "replay-keyed-by-body", breaks: "the same key with another body is another message",
 		invariants: []int{1, 3},
 		edits: []edit{{
-			"functions/sms/sms.go", "ledger.SMSID(profile.ID, params.correlator)",
-			"ledger.SMSID(profile.ID, params.correlator+string(params.canonical))",
+			"functions/sms/sms.go", "ledger.SMSID(a.Profile.ID, params.correlator)",
+			"ledger.SMSID(a.Profile.ID, params.correlator+string(params.canonical))",
 		}},
 	},
 	{
@@ -93,9 +93,9 @@ var ledgerVariants = []variant{
 		name: "response-rebuilt", breaks: "a repeat gets a response of now instead of the stored one",
 		invariants: []int{3},
 		edits: []edit{{
-			"functions/pay/pay.go", "response := operation.StoredResponse(e, \"\", replayed)",
-			"response := operation.StoredResponse(e, \"\", replayed)\nif replayed && params.channel != channelWeb {\n" +
-				"response.Body = payment.ResponseBody(e, e.Status)\n}",
+			"functions/pay/pay.go", "response := operation.StoredResponse(a.Stored, \"\", replayed)",
+			"response := operation.StoredResponse(a.Stored, \"\", replayed)\nif replayed && params.channel != channelWeb {\n" +
+				"response.Body = payment.ResponseBody(a.Stored, a.Stored.Status)\n}",
 		}},
 	},
 	{

@@ -48,7 +48,7 @@ var outcomeVariants = []variant{
 		invariants: []int{1, 6},
 		world:      calls(0, outside.HangAfter, outside.Unavailable),
 		edits: []edit{
-			{pipelineFile, "case result.Outcome == operator.NotApplied && !reservation.EverUnknown:",
+			{callFile, "case result.Outcome == operator.NotApplied && !reservation.EverUnknown:",
 				"case result.Outcome == operator.NotApplied:"},
 			{outcomeFile, "return unbind || !e.EverUnknown", "return true"},
 		},
@@ -56,17 +56,17 @@ var outcomeVariants = []variant{
 	{
 		name: "unknown-released", breaks: "an unknown outcome releases the key", invariants: []int{1, 6},
 		edits: []edit{
-			{pipelineFile, "outcome.State = ledger.Unknown", "outcome.State = ledger.Released"},
+			{callFile, "outcome.State = ledger.Unknown", "outcome.State = ledger.Released"},
 		},
 	},
 	{
 		name: "delete-on-error", breaks: "an unknown outcome deletes the entry", invariants: []int{1, 3, 6, 7},
 		edits: []edit{{
-			pipelineFile, "logOutcome(req.LogLine, updated, result)",
+			pipelineFile, "logOutcome(line, updated, result)",
 			"if updated.State == ledger.Unknown {\n" +
 				"_, _ = p.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) bool { e.ExpireAt = p.Now(); " +
 				"return true })\n}\n" +
-				"logOutcome(req.LogLine, updated, result)",
+				"logOutcome(line, updated, result)",
 		}},
 	},
 	{
@@ -104,8 +104,8 @@ var outcomeVariants = []variant{
 		name: "upstream-key-per-attempt", breaks: "a second attempt has another key at the operator",
 		invariants: []int{1},
 		edits: []edit{{
-			pipelineFile, "call.MayRepeat = reservation.EverUnknown",
-			"if call.MayRepeat = reservation.EverUnknown; call.MayRepeat {\n\t\tcall.UpstreamKey += \"r\"\n\t}",
+			pipelineFile, "call.MayRepeat = a.Stored.EverUnknown",
+			"if call.MayRepeat = a.Stored.EverUnknown; call.MayRepeat {\n\t\tcall.UpstreamKey += \"r\"\n\t}",
 		}},
 	},
 	{
@@ -136,8 +136,8 @@ var outcomeVariants = []variant{
 		invariants: []int{1},
 		world:      forgottenSMS,
 		edits: []edit{{
-			"functions/sms/sms.go", "if result.DuplicateKey && reservation.MayHaveSent() && !reservation.KeyTaken {",
-			"if result.DuplicateKey && reservation.EverUnknown {",
+			"functions/sms/sms.go", "if result.DuplicateKey && a.Stored.MayHaveSent() && !a.Stored.KeyTaken {",
+			"if result.DuplicateKey && a.Stored.EverUnknown {",
 		}},
 	},
 	{
@@ -157,7 +157,8 @@ var outcomeVariants = []variant{
 		world: calls(0, outside.HangAfter, outside.SlowAfter).with(choices{"duplicates": last,
 			"time of the duplicate": 0, "another body": 0}),
 		edits: []edit{{
-			pipelineFile, "e.LeaseUntil = req.Deadline.Add(leaseMargin)", "e.LeaseUntil = p.Now().Add(time.Second)",
+			pipelineFile, "e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)",
+			"e.LeaseUntil = p.Now().Add(time.Second)",
 		}},
 	},
 }

@@ -58,8 +58,8 @@ var platformVariants = []variant{
 		invariants: []int{3}, platforms: true,
 		world: onPlatforms(choices{"routes change": last, "platform": 0, "duplicates": last}),
 		edits: []edit{{
-			"functions/pay/pay.go", "isUsed := operator.CapabilitiesOf(e).OTPRule != operator.OTPUnused",
-			"isUsed := params.choice.OTPRule != operator.OTPUnused",
+			"functions/pay/pay.go", "isUsed := operator.CapabilitiesOf(a.Stored).OTPRule != operator.OTPUnused",
+			"isUsed := a.Choice.OTPRule != operator.OTPUnused",
 		}},
 	},
 	{

@@ -83,6 +83,7 @@ const (
 	paymentFile    = "shared/ledger/payment.go"
 	storeFile      = "shared/ledger/dynamo/store.go"
 	pipelineFile   = "shared/operation/pipeline.go"
+	callFile       = "shared/operation/call_result.go"
 	carrierAPIFile = "shared/operator/carrierapi/carrierapi.go"
 	classifyFile   = "shared/operator/carrierapi/outcome.go"
 	courierFile    = "shared/delivery/courier.go"
