@@ -62,20 +62,24 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	}
 	// Reserve the charge, then its referenceCode, then its amount in the merchant's day.
 	a.Entry, a.Key = o.newEntry(a, params), params.idempotencyKey()
-	location := resource.ChargeURL(req.BaseURL, a.Entry.ID)
+	a.Location = resource.ChargeURL(req.BaseURL, a.Entry.ID)
+	body := params.responseBody(a.Entry.ID, a.Location)
 	reserved, err := o.Pipeline.Reserve(ctx, a, nil)
-	if err == nil && reserved {
-		err = o.claimReference(ctx, a)
-	}
-	if err == nil && reserved {
-		err = o.Pipeline.ReserveDailyAmount(ctx, a)
+	switch {
+	case err != nil:
+		err = explainOtherBody(err, a)
+	case reserved:
+		err = o.reserveReferenceAndAmount(ctx, a)
+	case a.Stored.ResponseStatus == 0:
+		// It was manually resolved as applied. The retry has the same facts, so it makes the response (decision
+		// "unknown-by-hand").
+		err = o.Pipeline.StoreMissingResponse(ctx, a, body)
 	}
 	if err != nil {
-		return apigw.Response{}, operation.LocateUnknown(explainOtherBody(err, a), location)
+		return apigw.Response{}, err
 	}
-	body := params.responseBody(a.Stored.ID, location)
 	if !reserved {
-		return o.replay(ctx, a, body, location)
+		return a.StoredResponse(true), nil
 	}
 	// Call the operator.
 	response := o.Pipeline.CallOperator(ctx, a,
@@ -89,42 +93,28 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		Refused: ledger.CallOutcome{NotifyURL: notifyURL},
 	})
 	if err != nil {
-		return apigw.Response{}, operation.LocateUnknown(err, location)
+		return apigw.Response{}, err
 	}
-	return operation.StoredResponse(a.Stored, location, false), nil
+	return a.StoredResponse(false), nil
 }
 
-// replay returns the response of a charge that is done or refused. A charge that was manually resolved as applied has
-// no response yet: the retry, which has the same facts, creates and stores it (decision "unknown-by-hand").
-func (o *Operation) replay(
-	ctx context.Context, a *operation.Attempt, body []byte, location string,
-) (apigw.Response, error) {
-	if a.Stored.ResponseStatus == 0 {
-		if err := o.Pipeline.StoreMissingResponse(ctx, a, body); err != nil {
-			return apigw.Response{}, operation.LocateUnknown(err, location)
-		}
-	}
-	return operation.StoredResponse(a.Stored, location, true), nil
-}
-
-// claimReference binds the charge's referenceCode. If another charge owns it, ours is released: none of our attempts can
-// have been sent, because the reference is always bound before the call (decision "charge-reference"). If the store
-// failed, an earlier attempt may have been sent: the charge stays unknown (decision "unknown-sticks").
-func (o *Operation) claimReference(ctx context.Context, a *operation.Attempt) error {
+// reserveReferenceAndAmount binds the charge's referenceCode and counts its amount. If another charge owns the
+// reference, ours is released: none of our attempts can have been sent, because the reference is always bound before
+// the call (decision "charge-reference"). If the store failed, an earlier attempt may have been sent: the charge stays
+// unknown (decision "unknown-sticks").
+func (o *Operation) reserveReferenceAndAmount(ctx context.Context, a *operation.Attempt) error {
 	reservation := a.Stored
 	owner, claimErr := o.References.ClaimReference(ctx, reservation)
 	if claimErr != nil {
-		neverSent := !reservation.EverUnknown
-		refusal := fault.NewInternal(claimErr)
-		_, err := o.Pipeline.Release(ctx, reservation, "reference-store", refusal, neverSent)
-		refusal.Cause = errors.Join(claimErr, err)
+		failed, neverSent := fault.NewInternal(claimErr), !reservation.EverUnknown
+		_, err := o.Pipeline.Release(ctx, reservation, "reference-store", failed, neverSent)
 		if !neverSent {
-			refusal.Kind = fault.OutcomeUnknown
+			return a.Unknown(errors.Join(claimErr, err))
 		}
-		return refusal
+		return fault.NewInternal(errors.Join(claimErr, err))
 	}
 	if owner == reservation.ID {
-		return nil
+		return o.Pipeline.ReserveDailyAmount(ctx, a)
 	}
 	taken := &fault.Fault{Kind: fault.DuplicateKey, Part: partReference, Value: a.Entry.ReferenceCode}
 	if _, err := o.Pipeline.Release(ctx, reservation, "reference-taken", taken, true); err != nil {

@@ -184,7 +184,7 @@ func lacksResponse(err error, a *operation.Attempt) bool {
 // buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time
 // code of this request, unless the platform that the payment is pinned to has no use for it (decision "pay-otp").
 func buildResponse(a *operation.Attempt, params *paymentParams, replayed bool) apigw.Response {
-	response := operation.StoredResponse(a.Stored, "", replayed)
+	response := a.StoredResponse(replayed)
 	isUsed := operator.CapabilitiesOf(a.Stored).OTPRule != operator.OTPUnused
 	if isUsed && params.channel != channelWeb && response.Status == http.StatusCreated {
 		response.Body = payment.InsertOTP(response.Body, params.otp)

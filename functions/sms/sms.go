@@ -71,13 +71,13 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	a.Entry = o.newEntry(a, params)
 	a.Entry.CallbackKeys, a.Choice.NotYet = ring.KeyNumbers(), ring.NotYet
 	a.Key = operation.IdempotencyKey{Value: params.correlator, Part: partCorrelator}
-	location := resource.MessageURL(req.BaseURL, params.sender, a.Entry.ID)
+	a.Location = resource.MessageURL(req.BaseURL, params.sender, a.Entry.ID)
 	reserved, err := o.Pipeline.Reserve(ctx, a, params.check)
 	if err != nil {
-		return apigw.Response{}, operation.LocateUnknown(addLocation(err, a), location)
+		return apigw.Response{}, addLocation(err, a)
 	}
 	if !reserved {
-		return operation.StoredResponse(a.Stored, "", true), nil
+		return a.StoredResponse(true), nil
 	}
 	// Call the operator.
 	callbackBase := cmp.Or(o.CallbackBaseURL, req.BaseURL)
@@ -100,12 +100,12 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		Refused: ledger.CallOutcome{Status: ledger.DeliveryImpossible},
 	})
 	if err != nil {
-		return apigw.Response{}, operation.LocateUnknown(err, location)
+		return apigw.Response{}, err
 	}
-	response := operation.StoredResponse(a.Stored, location, false)
+	response := a.StoredResponse(false)
 	if a.Stored.State == ledger.Done {
 		// The response of a sent message is never replayed, so its text, which may be a one-time code, is not stored.
-		response.Body = params.responseBody(location)
+		response.Body = params.responseBody(a.Location)
 	}
 	return response, nil
 }

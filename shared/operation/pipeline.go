@@ -63,11 +63,19 @@ type Attempt struct {
 	// Choice is the platform and the account of a new transaction.
 	Choice Choice
 	Key    IdempotencyKey
+	// Location is the URL at which the merchant can look the transaction up; "" for a payment.
+	Location string
 	// Entry is the transaction that the request describes.
 	Entry *ledger.Entry
 	// Stored is the entry that the ledger has under the key: this attempt's reservation with its outcome, or the entry
 	// of an earlier request; nil before Reserve.
 	Stored *ledger.Entry
+}
+
+// Unknown is the fault of an unknown outcome. It has the transaction's URL, so that the merchant can look it up
+// (decision "charge-unknown"). Use it only after the reservation.
+func (a *Attempt) Unknown(cause error) *fault.Fault {
+	return &fault.Fault{Kind: fault.OutcomeUnknown, Location: a.Location, Cause: cause}
 }
 
 // IdempotencyKey is the key under which a request has an effect at most once. Part is the message part that carries it;
@@ -169,7 +177,7 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	case ledger.InFlight:
 		return false, &fault.Fault{Kind: fault.RequestInProgress, Part: a.Key.Part, Value: a.Key.Value}
 	case ledger.StillUnknown:
-		return false, fault.New(fault.OutcomeUnknown)
+		return false, a.Unknown(nil)
 	default: // ledger.KeyTaken
 		return false, &fault.Fault{Kind: fault.DuplicateKey, Part: a.Key.Part, Value: a.Key.Value}
 	}
@@ -227,7 +235,7 @@ func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
 		case err != nil:
 			return fault.NewInternal(err)
 		case updated.State != ledger.Released: // a success was claimed in the meantime, or a successor is at work
-			return fault.New(fault.OutcomeUnknown)
+			return a.Unknown(nil)
 		}
 		line.Increment(telemetry.DailyLimitRefusals)
 		return refusal
@@ -236,7 +244,7 @@ func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
 	refusal := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: reserveErr}
 	updated, err := p.Release(ctx, a.Stored, "limit-store", refusal, false)
 	if err != nil || updated.State != ledger.Released {
-		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.Join(reserveErr, err)}
+		return a.Unknown(errors.Join(reserveErr, err))
 	}
 	p.refundDailyAmount(ctx, line, a.Stored, updated)
 	return refusal
@@ -313,7 +321,7 @@ func (p *Pipeline) RecordOutcome(
 		// An outcome that is not stored is not reported. The lease lapses into unknown, and the merchant's retry
 		// decides.
 		line.Increment(telemetry.UnknownOutcomes)
-		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
+		return a.Unknown(err)
 	}
 	a.Stored = updated
 	logOutcome(line, updated, result)
@@ -323,21 +331,21 @@ func (p *Pipeline) RecordOutcome(
 	case updated.ResponseStatus != 0:
 		return nil
 	case result.Fault == nil:
-		return fault.New(fault.OutcomeUnknown)
+		return a.Unknown(nil)
 	case updated.State == ledger.Released:
 		return result.Fault
 	default:
-		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: result.Fault}
+		return a.Unknown(result.Fault)
 	}
 }
 
-// StoreMissingResponse stores the response 201 of an entry whose success became known without one. What another attempt
-// has stored first stays: a.Stored has the response that every repeat gets.
+// StoreMissingResponse stores the response 201 of an entry whose success became known without one. A response that
+// another attempt has stored first stays: a.Stored has the one that every repeat gets.
 func (p *Pipeline) StoreMissingResponse(ctx context.Context, a *Attempt, body []byte) error {
 	missing := ledger.CallOutcome{State: ledger.Done, ResponseStatus: http.StatusCreated, ResponseBody: body}
 	updated, err := p.Book.StoreOutcome(ctx, a.Stored, missing)
 	if err != nil {
-		return &fault.Fault{Kind: fault.OutcomeUnknown, Cause: err}
+		return a.Unknown(err)
 	}
 	a.Stored = updated
 	return nil

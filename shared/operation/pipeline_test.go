@@ -353,7 +353,8 @@ func TestStoredResponse(t *testing.T) {
 			e := &ledger.Entry{State: c.state, ResponseStatus: 201, ResponseBody: []byte(`{"a":1}`)}
 			want := apigw.Response{Status: 201, Header: c.header, Body: e.ResponseBody}
 			want.Header["Content-Type"] = "application/json"
-			if diff := cmp.Diff(want, operation.StoredResponse(e, location, c.replayed)); diff != "" {
+			a := &operation.Attempt{Stored: e, Location: location}
+			if diff := cmp.Diff(want, a.StoredResponse(c.replayed)); diff != "" {
 				t.Errorf("response (-want +got):\n%s", diff)
 			}
 		})
