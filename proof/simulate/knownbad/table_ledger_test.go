@@ -93,8 +93,8 @@ var ledgerVariants = []variant{
 		name: "response-rebuilt", breaks: "a repeat gets a response of now instead of the stored one",
 		invariants: []int{3},
 		edits: []edit{{
-			"functions/pay/pay.go", "response := operation.StoredResponse(a.Stored, \"\", replayed)",
-			"response := operation.StoredResponse(a.Stored, \"\", replayed)\nif replayed && params.channel != channelWeb {\n" +
+			"functions/pay/pay.go", "response := a.StoredResponse(replayed)",
+			"response := a.StoredResponse(replayed)\nif replayed && params.channel != channelWeb {\n" +
 				"response.Body = payment.ResponseBody(a.Stored, a.Stored.Status)\n}",
 		}},
 	},
