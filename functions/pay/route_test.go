@@ -273,10 +273,10 @@ func (d preparingDriver) Prepare(context.Context, operator.PayCall) (string, ope
 	return "pay-token-" + string(rune('0'+d.prepared)), operator.Result{Outcome: operator.Succeeded}
 }
 
-// newPreparing returns a fixture whose platform prepares payments.
-func newPreparing(t testing.TB) (*operationtest.Fixture, *decidingDriver) {
+// newPreparing returns a fixture whose platforms prepare payments.
+func newPreparing(t testing.TB, routed ...operator.Route) (*operationtest.Fixture, *decidingDriver) {
 	t.Helper()
-	w, routes := newRouted(t, toCI("mtn-momo/ci"))
+	w, routes := newRouted(t, routed...)
 	d := &decidingDriver{Driver: w.Driver}
 	w.UseRoutes(preparingDriver{d}, routes)
 	return w, d
@@ -284,7 +284,7 @@ func newPreparing(t testing.TB) (*operationtest.Fixture, *decidingDriver) {
 
 // decision "prepare": the material is stored before the payment is sent, with one write more, and a retry uses it.
 func TestPreparedPayment(t *testing.T) {
-	w, d := newPreparing(t)
+	w, d := newPreparing(t, toCI("mtn-momo/ci"))
 	w.Driver.SetBehaviours(func(apply func()) operator.Result {
 		if stored := w.OnlyEntry(t, ledger.Payment).Material; stored != "pay-token-1" {
 			t.Errorf("stored at the payment: %q", stored)
@@ -299,27 +299,56 @@ func TestPreparedPayment(t *testing.T) {
 	}
 }
 
-// A fault before the payment is sent releases the order; a retry then pays once.
-func TestPreparationFails(t *testing.T) {
-	unavailable := operator.Result{Outcome: operator.NotApplied, Fault: fault.New(fault.OperatorUnavailable)}
+// decision "prepare": the payment follows only once its material is stored. A fault before it releases the order,
+// unless another attempt has taken it over. A retry then has one effect.
+func TestPrepare(t *testing.T) {
+	succeeded := operator.Result{Outcome: operator.Succeeded}
+	down := operator.Result{Outcome: operator.NotApplied, Fault: fault.New(fault.OperatorUnavailable)}
 	for _, c := range []struct {
 		name     string
-		prepares func() (string, operator.Result)
+		prepares func(*operationtest.Fixture, *decidingDriver) operator.Result // nil for a success
 		fault    storetest.Fault
+		status   int // 201 if a payment followed
+		stored   bool
 		prepared int // after the retry
 	}{
-		{"the platform does not respond", func() (string, operator.Result) { return "", unavailable },
-			storetest.NoFault, 2},
-		{"the material cannot be stored", nil, storetest.FailedBeforeApply, 2},
-		{"the response to the write is lost", nil, storetest.LostResponse, 1},
+		{"it is stored", nil, storetest.NoFault, 201, true, 1},
+		{"the platform does not respond", func(*operationtest.Fixture, *decidingDriver) operator.Result { return down },
+			storetest.NoFault, 503, false, 2},
+		{"it cannot be stored", nil, storetest.FailedBeforeApply, 503, false, 2},
+		{"the response to the write is lost", nil, storetest.LostResponse, 503, true, 1},
+		{"the write was sent twice", nil, storetest.RetriedAfterLostResponse, 201, true, 1},
+		{"a callback came meanwhile", func(w *operationtest.Fixture, _ *decidingDriver) operator.Result {
+			e := w.OnlyEntry(t, ledger.Payment)
+			e.AddClaim(ledger.Claim{Status: ledger.Failed, CheckAt: w.Clock.Now()}, w.Clock.Now())
+			e.Version++
+			w.Ledger.Overwrite(e)
+			return succeeded
+		}, storetest.NoFault, 201, true, 1},
+		{"the lease ended meanwhile", func(w *operationtest.Fixture, _ *decidingDriver) operator.Result {
+			w.Clock.Advance(time.Minute)
+			return succeeded
+		}, storetest.NoFault, 503, false, 2},
+		{"another attempt took over meanwhile", func(w *operationtest.Fixture, d *decidingDriver) operator.Result {
+			w.Clock.Advance(time.Minute)
+			d.prepares = nil
+			w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
+			return succeeded
+		}, storetest.NoFault, 201, true, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, d := newPreparing(t)
-			d.prepares = c.prepares
+			if c.prepares != nil {
+				d.prepares = func() (string, operator.Result) { return "late", c.prepares(w, d) }
+			}
 			w.Ledger.FailNext(storetest.Replace, c.fault)
-			w.Send(t, mtnEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
-			if e := w.OnlyEntry(t, ledger.Payment); e.State != ledger.Released || len(w.Driver.Calls()) != 0 {
-				t.Errorf("state %s after %d payments, want it released", e.State, len(w.Driver.Calls()))
+			w.Send(t, mtnEvent(t)).AssertStatus(t, c.status)
+			e, calls, maySend := w.OnlyEntry(t, ledger.Payment), w.Driver.Calls(), c.status != 503
+			if (e.Material != "") != c.stored || (e.State == ledger.Released) == maySend {
+				t.Errorf("state %s, material %q; want it stored %v", e.State, e.Material, c.stored)
+			}
+			if maySend != (len(calls) == 1) || maySend && calls[0].Call.DriverData != e.Material {
+				t.Errorf("sent %+v, want it sent %v with the stored material", calls, maySend)
 			}
 			d.prepares = nil
 			w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
@@ -351,7 +380,7 @@ func TestCrashesOfPreparedPayment(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, d := newPreparing(t)
+			w, d := newPreparing(t, toCI("mtn-momo/ci"))
 			c.crash(w, d)
 			w.Send(t, mtnEvent(t)).AssertServerError(t)
 			w.Clock.Advance(10 * time.Minute)
