@@ -93,8 +93,7 @@ func TestDailyAmountRefunded(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w := newFixtureWithDailyLimit(t, 600)
-			w.Driver.SetBehaviours(c.behave)
+			w := newFixtureWithDailyLimit(t, 600).WithBehaviours(c.behave)
 			w.Send(t, newEvent(t)).AssertStatus(t, c.status)
 			w.AssertDailySum(t, c.counted)
 			if c.status == 503 || c.status == 504 {
@@ -104,8 +103,7 @@ func TestDailyAmountRefunded(t *testing.T) {
 		})
 	}
 	t.Run("an unknown charge is sent again although the limit was lowered", func(t *testing.T) {
-		w := newFixtureWithDailyLimit(t, 600)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		w := newFixtureWithDailyLimit(t, 600).WithBehaviours(operationtest.LoseResponse)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.SetDailyLimit(1)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
@@ -133,9 +131,7 @@ func TestLimitStoreFailure(t *testing.T) {
 			if response.Header["Retry-After"] == "" {
 				t.Error("503 without Retry-After")
 			}
-			if calls := len(w.Driver.Calls()); calls != 0 {
-				t.Errorf("%d operator calls, want none", calls)
-			}
+			w.AssertOperatorCalls(t, 0)
 			if w.LastLine(t)["LimitStoreFailures"] == nil {
 				t.Errorf("the failure is not counted: %v", w.LastLine(t))
 			}
@@ -146,8 +142,7 @@ func TestLimitStoreFailure(t *testing.T) {
 		})
 	}
 	t.Run("after an unknown it stays unknown", func(t *testing.T) {
-		w := newFixtureWithDailyLimit(t, 600)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		w := newFixtureWithDailyLimit(t, 600).WithBehaviours(operationtest.LoseResponse)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		w.Send(t, newEvent(t)).AssertUnknown(t)
@@ -179,12 +174,8 @@ func TestLimitStoreFailure(t *testing.T) {
 		})
 		w.Send(t, newEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 		w.Ledger.InjectFaults(nil)
-		if calls := len(w.Driver.Calls()); calls != 0 {
-			t.Errorf("%d operator calls, want none", calls)
-		}
-		if state := w.OnlyEntry(t, ledger.Charge).State; state != ledger.Reserved {
-			t.Errorf("state %s, want reserved", state)
-		}
+		w.AssertOperatorCalls(t, 0)
+		w.AssertState(t, ledger.Charge, ledger.Reserved)
 	})
 }
 

@@ -54,15 +54,12 @@ func TestResolvedManuallyAsApplied(t *testing.T) {
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision unknown-by-hand: not applied is refused finally", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseRequest)
+		w := newFixture(t).WithBehaviours(operationtest.LoseRequest)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		resolveManually(t, w, ledger.ManuallyNotApplied)
 		if response := w.Send(t, newEvent(t)).AssertStatus(t, 400); response.Body != `{"requestError":{}}` {
 			t.Errorf("body %s, want the stored refusal", response.Body)
 		}
-		if calls := len(w.Driver.Calls()); calls != 1 {
-			t.Errorf("%d operator calls, want 1", calls)
-		}
+		w.AssertOperatorCalls(t, 1)
 	})
 }

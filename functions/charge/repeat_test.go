@@ -113,17 +113,14 @@ func TestRefusal(t *testing.T) {
 		{"SVC0270", 400, nil},
 	} {
 		t.Run("decision charge-refusal: "+c.id+" is stored and replayed byte for byte", func(t *testing.T) {
-			w := newFixture(t)
-			w.Driver.SetBehaviours(operationtest.RefuseFinally(c.id, c.variables...))
+			w := newFixture(t).WithBehaviours(operationtest.RefuseFinally(c.id, c.variables...))
 			first := w.Send(t, newEvent(t))
 			first.AssertError(t, c.status, c.id, c.variables...)
 			w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
 			w.Send(t, otherBodyEvent(t)).AssertRepeatOf(t, first)
 			w.AssertCallCounts(t, 3, 1, 1, 1)
 			first.AssertHeader(t, "Location", "")
-			if state := w.OnlyEntry(t, ledger.Charge).State; state != ledger.Refused {
-				t.Errorf("state %s, want refused", state)
-			}
+			w.AssertState(t, ledger.Charge, ledger.Refused)
 		})
 	}
 }
@@ -145,8 +142,7 @@ func TestUnknownOutcome(t *testing.T) {
 		"a 401": operationtest.RejectCredentials,
 	} {
 		t.Run("decision unknown-sticks: "+name+" on the retry proves nothing", func(t *testing.T) {
-			w := newFixture(t)
-			w.Driver.SetBehaviours(operationtest.LoseResponse, step, step)
+			w := newFixture(t).WithBehaviours(operationtest.LoseResponse, step, step)
 			w.Send(t, newEvent(t)).AssertUnknown(t)
 			w.Send(t, newEvent(t)).AssertUnknown(t)
 			w.Send(t, newEvent(t)).AssertUnknown(t)
@@ -155,8 +151,7 @@ func TestUnknownOutcome(t *testing.T) {
 		})
 	}
 	t.Run("decision unknown-sticks: a final refusal ends it", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseRequest, operationtest.RefuseFinally("POL1000"))
+		w := newFixture(t).WithBehaviours(operationtest.LoseRequest, operationtest.RefuseFinally("POL1000"))
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
 		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
@@ -205,30 +200,25 @@ func TestReleased(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run("decision released: "+c.name+", then the same request takes it over", func(t *testing.T) {
-			w := newFixture(t)
-			w.Driver.SetBehaviours(c.step)
+			w := newFixture(t).WithBehaviours(c.step)
 			response := w.Send(t, newEvent(t))
 			response.AssertError(t, c.status, c.id, c.variables...)
 			if got := response.Header["Retry-After"]; (got != "") != c.retry {
 				t.Errorf("Retry-After %q, want one: %v", got, c.retry)
 			}
-			if state := w.OnlyEntry(t, ledger.Charge).State; state != ledger.Released {
-				t.Errorf("state %s, want released", state)
-			}
+			w.AssertState(t, ledger.Charge, ledger.Released)
 			w.Send(t, newEvent(t)).AssertStatus(t, 201)
 			w.AssertSingleEffect(t, expectedEffect, 2)
 		})
 	}
 	t.Run("decision released: another body under the key is 409", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.RespondUnavailable)
+		w := newFixture(t).WithBehaviours(operationtest.RespondUnavailable)
 		w.Send(t, newEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 		w.Send(t, otherBodyEvent(t)).AssertError(t, 409, "SVC0005", "c-1001", correlator)
 		w.AssertCallCounts(t, 2, 1, 1, 1)
 	})
 	t.Run("decision outcomes: the operator's refusal of our credentials is counted", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.RejectCredentials)
+		w := newFixture(t).WithBehaviours(operationtest.RejectCredentials)
 		w.Send(t, newEvent(t))
 		w.AssertCounted(t, "OperatorAuthFailures")
 	})
@@ -236,8 +226,7 @@ func TestReleased(t *testing.T) {
 
 // The stored charge has each attempt with its outcome and what the merchant was sent, without a write of its own.
 func TestCallAttemptsAreStored(t *testing.T) {
-	w := newFixture(t)
-	w.Driver.SetBehaviours(operationtest.RejectCredentials, operationtest.RespondUnavailable)
+	w := newFixture(t).WithBehaviours(operationtest.RejectCredentials, operationtest.RespondUnavailable)
 	w.Send(t, newEvent(t)).AssertStatus(t, 502)
 	w.Send(t, newEvent(t)).AssertStatus(t, 503)
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
@@ -298,8 +287,7 @@ func TestUpstreamKey(t *testing.T) {
 // decision "charge-unknown": every 504 of a charge that is stored names it.
 func TestUnknownLocation(t *testing.T) {
 	path := "/transactions/amount/" + ledger.ChargeID(operationtest.DemoProfile().ID, "c-1001", "")
-	w := newFixture(t)
-	w.Driver.SetBehaviours(operationtest.LoseResponse)
+	w := newFixture(t).WithBehaviours(operationtest.LoseResponse)
 	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)
 	w.Send(t, otherBodyEvent(t)).AssertUnknownAt(t, path)
 	w.Ledger.FailNext(storetest.ClaimReference, storetest.FailedBeforeApply)

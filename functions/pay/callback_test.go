@@ -96,9 +96,7 @@ func TestCallbackBeforeResponse(t *testing.T) {
 				t.Errorf("decision pay-repeat: the stored response has the status %d after the repeat's %d",
 					e.ResponseStatus, c.repeat)
 			}
-			if calls := len(w.Driver.Calls()); calls != 1 {
-				t.Errorf("a payment with a final status was sent %d times", calls)
-			}
+			w.AssertOperatorCalls(t, 1)
 		})
 	}
 }

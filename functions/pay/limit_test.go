@@ -17,9 +17,7 @@ func TestDailyAmount(t *testing.T) {
 	w.AssertDailySum(t, 1500)
 	w.Send(t, webEvent(t)).AssertRepeatOf(t, first)
 	w.Send(t, secondOrder(t)).AssertError(t, 403, "POL0001", "Daily amount limit exceeded", "500", "XOF")
-	if calls := len(w.Driver.Calls()); calls != 1 {
-		t.Errorf("%d operator calls, want 1", calls)
-	}
+	w.AssertOperatorCalls(t, 1)
 	w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
 	w.Send(t, secondOrder(t).SetBodyPart("amount", "500")).AssertError(t, 403, "POL1000")
 	w.AssertDailySum(t, 1500)

@@ -95,8 +95,7 @@ func TestOTP(t *testing.T) {
 		response.AssertText(t, "otp_code", `<&"\`)
 	})
 	t.Run("decision pay-otp: not in a refusal", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
+		w := newFixture(t).WithBehaviours(operationtest.RefuseFinally("POL1000"))
 		if response := w.Send(t, ussdEvent(t)); strings.Contains(response.Body, "otp") {
 			t.Errorf("the refusal contains the code: %s", response.Body)
 		}
@@ -106,8 +105,7 @@ func TestOTP(t *testing.T) {
 // decision "pay-unknown".
 func TestUnknownOutcome(t *testing.T) {
 	t.Run("decision pay-unknown: a terminal gets 201 pending, and it is never sent again", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse)
+		w := newFixture(t).WithBehaviours(operationtest.LoseResponse)
 		first := w.Send(t, ussdEvent(t)).AssertStatus(t, 201)
 		first.AssertText(t, "status", "pending")
 		first.AssertText(t, "otp_code", operationtest.OTP)
@@ -122,8 +120,7 @@ func TestUnknownOutcome(t *testing.T) {
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision pay-unknown: the web gets 504, and may retry", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse, operationtest.RespondUnavailable)
+		w := newFixture(t).WithBehaviours(operationtest.LoseResponse, operationtest.RespondUnavailable)
 		for range 2 {
 			w.Send(t, webEvent(t)).AssertUnknown(t)
 		}
@@ -132,8 +129,7 @@ func TestUnknownOutcome(t *testing.T) {
 		w.AssertSingleEffect(t, expectedEffect, 3)
 	})
 	t.Run("decision pay-unknown: refused at once", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
+		w := newFixture(t).WithBehaviours(operationtest.RefuseFinally("POL1000"))
 		first := w.Send(t, ussdEvent(t))
 		first.AssertError(t, 403, "POL1000")
 		existing := w.OnlyEntry(t, ledger.Payment)
@@ -173,8 +169,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestReleased(t *testing.T) {
 	for _, channel := range []string{"web", "ussd"} {
 		t.Run("decision released: the same request takes over on "+channel, func(t *testing.T) {
-			w := newFixture(t)
-			w.Driver.SetBehaviours(operationtest.RespondUnavailable, operationtest.RejectCredentials,
+			w := newFixture(t).WithBehaviours(operationtest.RespondUnavailable, operationtest.RejectCredentials,
 				operationtest.RejectRequest("SVC0002", "x"))
 			w.Send(t, loadEvent(t, channel)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 			w.Send(t, loadEvent(t, channel).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")

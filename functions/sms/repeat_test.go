@@ -50,8 +50,7 @@ func TestDuplicate(t *testing.T) {
 		}
 	})
 	t.Run("decision sms-duplicate: a final refusal is replayed", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.RefuseFinally("POL0001", "Not enough credit"))
+		w := newFixture(t).WithBehaviours(operationtest.RefuseFinally("POL0001", "Not enough credit"))
 		first := w.Send(t, newEvent(t))
 		first.AssertError(t, 403, "POL0001", "Not enough credit")
 		w.Send(t, newEvent(t)).AssertRepeatOf(t, first)
@@ -68,8 +67,7 @@ func TestDuplicate(t *testing.T) {
 // decision "outcomes", "charge-unknown" and "unknown-sticks" as they hold for SMS.
 func TestUnknownOutcome(t *testing.T) {
 	t.Run("decision sms-duplicate: an unknown one may be retried", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse, operationtest.RespondUnavailable)
+		w := newFixture(t).WithBehaviours(operationtest.LoseResponse, operationtest.RespondUnavailable)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
@@ -77,31 +75,25 @@ func TestUnknownOutcome(t *testing.T) {
 		w.AssertSingleEffect(t, expectedEffect, 3)
 	})
 	t.Run("decision outcomes: 409 duplicate on our re-send is done", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.LoseResponse, operationtest.ReportDuplicate)
+		w := newFixture(t).WithBehaviours(operationtest.LoseResponse, operationtest.ReportDuplicate)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		first := w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		assertDuplicate(t, w.Send(t, newEvent(t)), first.Header["Location"])
 		w.AssertSingleEffect(t, expectedEffect, 2)
 	})
 	t.Run("decision outcomes: 409 duplicate on our first send is unknown, with an alarm", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.ReportDuplicate)
+		w := newFixture(t).WithBehaviours(operationtest.ReportDuplicate)
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.AssertCounted(t, "UnknownOutcomes")
-		if state := w.OnlyEntry(t, ledger.SMS).State; state != ledger.Unknown {
-			t.Errorf("state %s, want unknown", state)
-		}
+		w.AssertState(t, ledger.SMS, ledger.Unknown)
 	})
 	t.Run("decision outcomes: 409 duplicate after a release is unknown", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.RespondUnavailable, operationtest.ReportDuplicate)
+		w := newFixture(t).WithBehaviours(operationtest.RespondUnavailable, operationtest.ReportDuplicate)
 		w.Send(t, newEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 	})
 	t.Run("decision sms-duplicate: a duplicate proves nothing before a send may have arrived", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.ReportDuplicate, operationtest.ReportDuplicate,
+		w := newFixture(t).WithBehaviours(operationtest.ReportDuplicate, operationtest.ReportDuplicate,
 			operationtest.RespondUnavailable, operationtest.ReportDuplicate)
 		for range 4 {
 			w.Send(t, newEvent(t)).AssertUnknown(t)
@@ -111,16 +103,14 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	})
 	t.Run("decision sms-duplicate: after a crash a duplicate is our own", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.PanicAfter, operationtest.ReportDuplicate)
+		w := newFixture(t).WithBehaviours(operationtest.PanicAfter, operationtest.ReportDuplicate)
 		w.Send(t, newEvent(t))
 		w.Clock.Advance(time.Minute) // the lease lapses
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	})
 	t.Run("decision sms-duplicate: a key that was taken before our sends proves none of them", func(t *testing.T) {
 		for _, between := range []operationtest.Behaviour{operationtest.LoseRequest, operationtest.PanicAfter} {
-			w := newFixture(t)
-			w.Driver.SetBehaviours(operationtest.ReportDuplicate, between, operationtest.ReportDuplicate)
+			w := newFixture(t).WithBehaviours(operationtest.ReportDuplicate, between, operationtest.ReportDuplicate)
 			w.Send(t, newEvent(t)).AssertUnknown(t)
 			w.Send(t, newEvent(t))
 			w.Clock.Advance(time.Minute) // a lease lapses
@@ -149,8 +139,7 @@ func TestUnknownOutcome(t *testing.T) {
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
 	t.Run("decision released: the same request takes over, another is 409", func(t *testing.T) {
-		w := newFixture(t)
-		w.Driver.SetBehaviours(operationtest.RespondUnavailable)
+		w := newFixture(t).WithBehaviours(operationtest.RespondUnavailable)
 		w.Send(t, newEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 		assertDuplicate(t, w.Send(t, otherBodyEvent(t)), "")
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
@@ -169,8 +158,7 @@ func TestCrashes(t *testing.T) { suite.CheckCrashes(t) }
 // decision "charge-unknown": every 504 of a message that is stored names it.
 func TestUnknownLocation(t *testing.T) {
 	path := "/requests/" + ledger.SMSID(operationtest.DemoProfile().ID, "s-1001") + "/deliveryInfos"
-	w := newFixture(t)
-	w.Driver.SetBehaviours(operationtest.LoseRequest)
+	w := newFixture(t).WithBehaviours(operationtest.LoseRequest)
 	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)
 	w.Clock.Advance(24 * time.Hour)
 	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)

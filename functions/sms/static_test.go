@@ -1,6 +1,7 @@
 package sms_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -134,4 +135,33 @@ func TestNoRepeat(t *testing.T) {
 	routes.Set("orange")
 	w.Send(t, newEvent(t)).AssertUnknown(t)
 	w.AssertSingleEffect(t, expectedEffect, 1)
+}
+
+// The messages of an account stay within its platform's rate. A table that does not respond limits nothing.
+func TestAccountRate(t *testing.T) {
+	const burst = 5 // of orange-sms
+	w, routes := newRouted(t)
+	number := 0
+	send := func(account string) operationtest.Response {
+		routes.Set("orange", operator.Route{Country: "CI", Operation: "sms", To: account})
+		number++
+		return w.Send(t, newEvent(t).SetBodyPart(correlator, fmt.Sprint("s-", number)))
+	}
+	for range burst {
+		send(smsAccount).AssertStatus(t, 201)
+	}
+	send(smsAccount).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
+	w.AssertOperatorCalls(t, burst)
+	send("orange-sms/ci").AssertStatus(t, 201)
+	w.Clock.Advance(time.Second / burst)
+	send(smsAccount).AssertStatus(t, 201)
+	w.LimitStore.FailNext(storetest.UpdateRate, storetest.FailedBeforeApply)
+	send("orange-sms/bf").AssertStatus(t, 201)
+	w.AssertCounted(t, "LimitStoreFailures")
+	calls := w.LimitStore.CallCount(storetest.UpdateRate)
+	routes.Set("orange")
+	w.Send(t, newEvent(t)).AssertStatus(t, 201)
+	if w.LimitStore.CallCount(storetest.UpdateRate) != calls {
+		t.Error("a platform without a rate costs a write")
+	}
 }

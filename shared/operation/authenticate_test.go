@@ -125,9 +125,7 @@ func TestReserveDailyAmount(t *testing.T) {
 			if got == nil && c.want != none || got != nil && got.Kind != c.want {
 				t.Errorf("fault %v, want %s", got, c.want)
 			}
-			if got := w.OnlyEntry(t, ledger.Charge).State; got != c.state {
-				t.Errorf("state %s, want %s", got, c.state)
-			}
+			w.AssertState(t, ledger.Charge, c.state)
 		})
 	}
 }

@@ -172,9 +172,7 @@ func TestRecordOutcome(t *testing.T) {
 			}
 			done := ledger.CallOutcome{ResponseStatus: 201, ResponseBody: []byte(`{}`)}
 			err := w.Pipeline.RecordOutcome(t.Context(), a, c.result, operation.CallOutcomes{Done: done})
-			if got := w.OnlyEntry(t, ledger.Charge).State; got != c.state {
-				t.Errorf("state %s, want %s", got, c.state)
-			}
+			w.AssertState(t, ledger.Charge, c.state)
 			switch {
 			case c.status == 0 && (err == nil || kindOf(err) != c.kind):
 				t.Errorf("fault %v; want a fault %s", err, c.kind)

@@ -166,8 +166,7 @@ func TestCanaryFailures(t *testing.T) {
 	for _, s := range operationCases {
 		for name, step := range steps {
 			t.Run(s.name+": the operator, "+name, func(t *testing.T) {
-				w := newFixture(t)
-				w.Driver.SetBehaviours(step, step)
+				w := newFixture(t).WithBehaviours(step, step)
 				w.Send(t, operationtest.LoadEvent(t, s.event))
 				w.Clock.Advance(time.Hour)
 				w.Send(t, operationtest.LoadEvent(t, s.event))

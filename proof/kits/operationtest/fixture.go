@@ -129,6 +129,12 @@ func (w *Fixture) Serve(name string, routes ...apigw.Route) *Fixture {
 	return w
 }
 
+// WithBehaviours sets the behaviours of the operator's next calls, in order, and returns the fixture.
+func (w *Fixture) WithBehaviours(steps ...Behaviour) *Fixture {
+	w.Driver.SetBehaviours(steps...)
+	return w
+}
+
 // Send sends an event and returns the response.
 func (w *Fixture) Send(t testing.TB, e *Event) Response {
 	t.Helper()
@@ -192,6 +198,22 @@ func (w *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls i
 func (w *Fixture) AssertNoSideEffects(t testing.TB) {
 	t.Helper()
 	w.AssertCallCounts(t, 0, 0, 0, 0)
+}
+
+// AssertOperatorCalls compares the number of operator calls.
+func (w *Fixture) AssertOperatorCalls(t testing.TB, want int) {
+	t.Helper()
+	if calls := len(w.Driver.Calls()); calls != want {
+		t.Errorf("%d operator calls, want %d", calls, want)
+	}
+}
+
+// AssertState compares the state of the one entry of a kind.
+func (w *Fixture) AssertState(t testing.TB, kind ledger.Kind, want ledger.State) {
+	t.Helper()
+	if state := w.OnlyEntry(t, kind).State; state != want {
+		t.Errorf("state %s, want %s", state, want)
+	}
 }
 
 // AssertSingleEffect checks that the operator has exactly one effect, from a number of calls under the same key.

@@ -37,8 +37,7 @@ func (s Suite) SendFirst(t testing.TB) (*Fixture, Response) {
 // LoseFirst sends the golden request, whose response by the operator is lost: it is applied, and the merchant gets 504.
 func (s Suite) LoseFirst(t testing.TB) *Fixture {
 	t.Helper()
-	w := s.NewFixture(t)
-	w.Driver.SetBehaviours(LoseResponse)
+	w := s.NewFixture(t).WithBehaviours(LoseResponse)
 	w.Send(t, s.NewEvent(t)).AssertUnknown(t)
 	return w
 }
@@ -140,8 +139,7 @@ func (s Suite) CheckCrashes(t *testing.T) {
 		"before the effect": PanicBefore, "after the effect": PanicAfter,
 	} {
 		t.Run("crash points: the driver panics "+name, func(t *testing.T) {
-			w := s.NewFixture(t)
-			w.Driver.SetBehaviours(behaviour)
+			w := s.NewFixture(t).WithBehaviours(behaviour)
 			w.Send(t, s.NewEvent(t)).AssertServerError(t)
 			inFlight := w.Send(t, s.NewEvent(t))
 			inFlight.AssertError(t, 409, "SVC0005", s.Key...)
