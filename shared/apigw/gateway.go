@@ -84,11 +84,7 @@ func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	line.SetStackName(g.config.StackName)
 	line.SetColdStart(!g.warm.Swap(true))
 
-	var response Response
-	err := telemetry.CatchPanic(func() (err error) {
-		response, err = g.serve(ctx, payload, line)
-		return err
-	})
+	response, err := catchPanic(func() (Response, error) { return g.serve(ctx, payload, line) })
 	if err != nil {
 		rendered := oneapi.Render(err)
 		response = Response{Status: rendered.Status, Header: rendered.Header, Body: rendered.Body}

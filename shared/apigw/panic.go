@@ -1,4 +1,4 @@
-package telemetry
+package apigw
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// CatchPanic runs a function and returns its error. A panic becomes an error too, so that one request or message does
-// not end the process or the work on the others.
-func CatchPanic(run func() error) (err error) {
+// catchPanic runs a function and returns its results. A panic becomes an error, so that one request does not end the
+// process.
+func catchPanic(run func() (Response, error)) (response Response, err error) {
 	defer func() {
 		if panicValue := recover(); panicValue != nil {
 			err = describePanic(panicValue)
