@@ -73,9 +73,9 @@ func readForm(req *apigw.Request) (url.Values, *refusal) {
 }
 
 // readClient finds the client's id and secret: in the Authorization header or in the form, not in both.
-func (g *tokenParams) readClient(req *apigw.Request, form url.Values) *refusal {
-	g.clientID, g.clientSecret = form.Get(partClientID), form.Get(partClientSecret)
-	g.hasCredentials = g.clientID != "" && g.clientSecret != ""
+func (p *tokenParams) readClient(req *apigw.Request, form url.Values) *refusal {
+	p.clientID, p.clientSecret = form.Get(partClientID), form.Get(partClientSecret)
+	p.hasCredentials = p.clientID != "" && p.clientSecret != ""
 	authorization := req.Header(partAuthorization)
 	if authorization == "" {
 		return nil
@@ -87,10 +87,10 @@ func (g *tokenParams) readClient(req *apigw.Request, form url.Values) *refusal {
 	switch {
 	case !ok:
 		return authenticationFailed()
-	case g.clientSecret != "", g.clientID != "" && g.clientID != id:
+	case p.clientSecret != "", p.clientID != "" && p.clientID != id:
 		return invalidRequest(partClientSecret, "the client must authenticate in one way only")
 	}
-	g.clientID, g.clientSecret, g.hasCredentials = id, secret, true
+	p.clientID, p.clientSecret, p.hasCredentials = id, secret, true
 	return nil
 }
 
@@ -114,8 +114,8 @@ func parseBasicAuth(authorization string) (id, secret string, ok bool) {
 	return plainID, plainSecret, idErr == nil && secretErr == nil
 }
 
-func (g *tokenParams) checkGrant() *refusal {
-	switch g.grantType {
+func (p *tokenParams) checkGrant() *refusal {
+	switch p.grantType {
 	case clientCredentials:
 		return nil
 	case "":
