@@ -166,14 +166,9 @@ func TestLimitStoreFailure(t *testing.T) {
 	})
 	t.Run("a refusal that cannot be stored is an error, and nothing is sent", func(t *testing.T) {
 		w := newFixtureWithDailyLimit(t, 1)
-		w.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
-			if call.Operation == storetest.Replace {
-				return storetest.FailedBeforeApply
-			}
-			return storetest.NoFault
-		})
+		w.FailEvery(storetest.Replace)
 		w.Send(t, newEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-		w.Ledger.InjectFaults(nil)
+		w.FailEvery()
 		w.AssertOperatorCalls(t, 0)
 		w.AssertState(t, ledger.Charge, ledger.Reserved)
 	})

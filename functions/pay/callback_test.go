@@ -33,14 +33,9 @@ func TestRepeatBeforeOutcomeIsStored(t *testing.T) {
 	w := newFixture(t)
 	report := ledger.StatusReport{Status: ledger.Successful, Source: "callback", OperatorReference: "ext-1"}
 	w.Driver.SetBehaviours(operationtest.LoseResponse)
-	w.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
-		if call.Operation == storetest.Replace {
-			return storetest.FailedBeforeApply
-		}
-		return storetest.NoFault
-	})
+	w.FailEvery(storetest.Replace)
 	w.Send(t, ussdEvent(t)).AssertUnknown(t)
-	w.Ledger.InjectFaults(nil)
+	w.FailEvery()
 	reservation := w.OnlyEntry(t, ledger.Payment)
 	w.Clock.Advance(reservation.LeaseUntil.Sub(w.Clock.Now()) + time.Second)
 	e := reservation.Clone()

@@ -84,29 +84,24 @@ func mustReserveAmount(t testing.TB, w *operationtest.Fixture, limit int64) *ope
 // decision "merchant-limits": nothing is sent that could not be counted.
 func TestReserveDailyAmount(t *testing.T) {
 	const none = fault.Kind(-1)
-	failReplace := func(call storetest.Call) storetest.Fault {
-		if call.Operation == storetest.Replace {
-			return storetest.FailedBeforeApply
-		}
-		return storetest.NoFault
-	}
 	cases := []struct {
 		name       string
 		limit      int64
 		table      storetest.Fault
-		ledger     func(storetest.Call) storetest.Fault
+		failing    storetest.Operation // of the ledger; "" for none
 		superseded bool
 		want       fault.Kind
 		state      ledger.State
 	}{
-		{"it fits", 500, storetest.NoFault, nil, false, none, ledger.Reserved},
-		{"over the limit", 499, storetest.NoFault, nil, false, fault.DailyLimitExceeded, ledger.Released},
-		{"the refusal is not stored", 499, storetest.NoFault, failReplace, false, fault.Internal, ledger.Reserved},
-		{"another attempt succeeded", 499, storetest.NoFault, nil, true, fault.OutcomeUnknown, ledger.Done},
-		{"no table", 500, storetest.FailedBeforeApply, nil, false, fault.OperatorUnavailable, ledger.Released},
-		{"no table and no ledger", 500, storetest.FailedBeforeApply, failReplace, false, fault.OutcomeUnknown,
+		{"it fits", 500, storetest.NoFault, "", false, none, ledger.Reserved},
+		{"over the limit", 499, storetest.NoFault, "", false, fault.DailyLimitExceeded, ledger.Released},
+		{"the refusal is not stored", 499, storetest.NoFault, storetest.Replace, false, fault.Internal,
 			ledger.Reserved},
-		{"no table, another attempt succeeded", 500, storetest.FailedBeforeApply, nil, true, fault.OutcomeUnknown,
+		{"another attempt succeeded", 499, storetest.NoFault, "", true, fault.OutcomeUnknown, ledger.Done},
+		{"no table", 500, storetest.FailedBeforeApply, "", false, fault.OperatorUnavailable, ledger.Released},
+		{"no table and no ledger", 500, storetest.FailedBeforeApply, storetest.Replace, false, fault.OutcomeUnknown,
+			ledger.Reserved},
+		{"no table, another attempt succeeded", 500, storetest.FailedBeforeApply, "", true, fault.OutcomeUnknown,
 			ledger.Done},
 	}
 	for _, c := range cases {
@@ -120,7 +115,7 @@ func TestReserveDailyAmount(t *testing.T) {
 				}
 			}
 			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
-			w.Ledger.InjectFaults(c.ledger)
+			w.FailEvery(c.failing)
 			got := fault.FromError(w.Pipeline.ReserveDailyAmount(t.Context(), a))
 			if got == nil && c.want != none || got != nil && got.Kind != c.want {
 				t.Errorf("fault %v, want %s", got, c.want)

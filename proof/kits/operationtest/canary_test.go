@@ -176,12 +176,7 @@ func TestCanaryFailures(t *testing.T) {
 		for _, point := range []storetest.Operation{storetest.Insert, storetest.ClaimReference, storetest.Replace} {
 			t.Run(s.name+": the store in "+string(point), func(t *testing.T) {
 				w := newFixture(t)
-				w.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
-					if call.Operation == point {
-						return storetest.FailedBeforeApply
-					}
-					return storetest.NoFault
-				})
+				w.FailEvery(point)
 				w.Send(t, operationtest.LoadEvent(t, s.event))
 				w.Merchants.Err = cause
 				w.Send(t, operationtest.LoadEvent(t, s.event)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")

@@ -78,29 +78,29 @@ func driversOf(driver operator.Driver) map[string]operator.Driver {
 func New(t testing.TB) *Fixture {
 	t.Helper()
 	profiles := map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}
-	w := &Fixture{
+	f := &Fixture{
 		Clock: &Clock{}, Ledger: storetest.NewLedger(), LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
 		Merchants: &Merchants{profiles: profiles}, Driver: &Driver{Account: "a1"},
 	}
-	w.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())
-	w.Pipeline = &operation.Pipeline{
-		Merchants:       w.Merchants,
-		Book:            &ledger.Book{Store: w.Ledger, Reader: w.Ledger, Now: w.Clock.Now, Rand: &UniqueReader{}},
-		Operators:       SingleDriverDirectory(w.Driver),
+	f.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())
+	f.Pipeline = &operation.Pipeline{
+		Merchants:       f.Merchants,
+		Book:            &ledger.Book{Store: f.Ledger, Reader: f.Ledger, Now: f.Clock.Now, Rand: &UniqueReader{}},
+		Operators:       SingleDriverDirectory(f.Driver),
 		OperatorTimeout: OperatorTimeout,
-		Now:             w.Clock.Now,
+		Now:             f.Clock.Now,
 	}
-	w.Pipeline.RateLimiter = limit.NewRateLimiter(w.LimitStore, w.Clock.Now)
-	w.Pipeline.DailyAmounts = &dailyamount.Counter{
-		Store: w.LimitStore, Now: w.Clock.Now, Rand: &UniqueReader{},
+	f.Pipeline.RateLimiter = limit.NewRateLimiter(f.LimitStore, f.Clock.Now)
+	f.Pipeline.DailyAmounts = &dailyamount.Counter{
+		Store: f.LimitStore, Now: f.Clock.Now, Rand: &UniqueReader{},
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
-	added := w.Clock.Now().Add(-time.Hour)
+	added := f.Clock.Now().Add(-time.Hour)
 	key := keyring.Key{Number: 1, Value: bytes.Repeat([]byte{7}, keyring.KeySize), AddedAt: added}
-	w.CallbackKeys = callback.New(
-		keyring.NewRefreshingRing(RingSecret(key), time.Minute, w.Clock.Now), time.Minute)
-	t.Cleanup(func() { w.checkNoSecrets(t) })
-	return w
+	f.CallbackKeys = callback.New(
+		keyring.NewRefreshingRing(RingSecret(key), time.Minute, f.Clock.Now), time.Minute)
+	t.Cleanup(func() { f.checkNoSecrets(t) })
+	return f
 }
 
 // Choice is the platform with an operator's own name, as for a deployment without routes.
@@ -110,43 +110,53 @@ func Choice(operatorName string) operation.Choice {
 }
 
 // NewAttempt is DemoShop's attempt at an entry, for tests of single steps. Its operator has no routes.
-func (w *Fixture) NewAttempt(e *ledger.Entry) *operation.Attempt {
+func (f *Fixture) NewAttempt(e *ledger.Entry) *operation.Attempt {
 	return &operation.Attempt{
-		Request: w.NewRequest(), Profile: DemoProfile(), Choice: Choice(e.Operator), Entry: e,
+		Request: f.NewRequest(), Profile: DemoProfile(), Choice: Choice(e.Operator), Entry: e,
 		Key: operation.IdempotencyKey{Value: e.ID, Part: "the.part"},
 	}
 }
 
 // NewRequest is a request that ends at the function's timeout, for tests of single steps.
-func (w *Fixture) NewRequest() *apigw.Request {
-	now := w.Clock.Now()
+func (f *Fixture) NewRequest() *apigw.Request {
+	now := f.Clock.Now()
 	return &apigw.Request{LogLine: telemetry.NewLogLine("test", now), Deadline: now.Add(FunctionTimeout)}
 }
 
 // Serve puts the routes behind a gateway.
-func (w *Fixture) Serve(name string, routes ...apigw.Route) *Fixture {
-	w.gateway = apigw.New(apigw.Config{Operation: name, BaseURL: BaseURL, Now: w.Clock.Now, Log: w.LogLines}, routes...)
-	return w
+func (f *Fixture) Serve(name string, routes ...apigw.Route) *Fixture {
+	f.gateway = apigw.New(apigw.Config{Operation: name, BaseURL: BaseURL, Now: f.Clock.Now, Log: f.LogLines}, routes...)
+	return f
+}
+
+// FailEvery makes each call of one operation of the ledger fail; without an operation none fails any more.
+func (f *Fixture) FailEvery(operations ...storetest.Operation) {
+	f.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
+		if slices.Contains(operations, call.Operation) {
+			return storetest.FailedBeforeApply
+		}
+		return storetest.NoFault
+	})
 }
 
 // WithBehaviours sets the behaviours of the operator's next calls, in order, and returns the fixture.
-func (w *Fixture) WithBehaviours(steps ...Behaviour) *Fixture {
-	w.Driver.SetBehaviours(steps...)
-	return w
+func (f *Fixture) WithBehaviours(steps ...Behaviour) *Fixture {
+	f.Driver.SetBehaviours(steps...)
+	return f
 }
 
 // Send sends an event and returns the response.
-func (w *Fixture) Send(t testing.TB, e *Event) Response {
+func (f *Fixture) Send(t testing.TB, e *Event) Response {
 	t.Helper()
-	return w.Invoke(t, e.JSON())
+	return f.Invoke(t, e.JSON())
 }
 
 // Invoke sends the bytes of an event, with the deadline of a Lambda invocation.
-func (w *Fixture) Invoke(t testing.TB, event []byte) Response {
+func (f *Fixture) Invoke(t testing.TB, event []byte) Response {
 	t.Helper()
-	ctx, cancel := context.WithDeadline(context.Background(), w.Clock.Now().Add(FunctionTimeout))
+	ctx, cancel := context.WithDeadline(context.Background(), f.Clock.Now().Add(FunctionTimeout))
 	defer cancel()
-	payload, err := w.gateway.Invoke(ctx, event)
+	payload, err := f.gateway.Invoke(ctx, event)
 	if err != nil {
 		t.Errorf("the handler returned an error to Lambda: %v", err)
 	}
@@ -163,19 +173,19 @@ func (w *Fixture) Invoke(t testing.TB, event []byte) Response {
 }
 
 // LastLine returns the last logged line.
-func (w *Fixture) LastLine(t testing.TB) map[string]any {
+func (f *Fixture) LastLine(t testing.TB) map[string]any {
 	t.Helper()
-	lines := w.LogLines.decoded()
+	lines := f.LogLines.decoded()
 	if len(lines) == 0 {
-		t.Fatalf("no telemetry line: %s", w.LogLines)
+		t.Fatalf("no telemetry line: %s", f.LogLines)
 	}
 	return lines[len(lines)-1]
 }
 
 // OnlyEntry returns the one entry of a kind in the ledger.
-func (w *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
+func (f *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
 	t.Helper()
-	found := slices.DeleteFunc(w.Ledger.All(), func(e *ledger.Entry) bool { return e.Kind != kind })
+	found := slices.DeleteFunc(f.Ledger.All(), func(e *ledger.Entry) bool { return e.Kind != kind })
 	if len(found) != 1 {
 		t.Fatalf("%d entries of kind %s, want 1", len(found), kind)
 	}
@@ -183,11 +193,11 @@ func (w *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
 }
 
 // AssertCallCounts compares the number of Insert, ClaimReference and Replace, and of operator calls.
-func (w *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls int) {
+func (f *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls int) {
 	t.Helper()
 	got := [4]int{
-		w.Ledger.CallCount(storetest.Insert), w.Ledger.CallCount(storetest.ClaimReference),
-		w.Ledger.CallCount(storetest.Replace), len(w.Driver.Calls()),
+		f.Ledger.CallCount(storetest.Insert), f.Ledger.CallCount(storetest.ClaimReference),
+		f.Ledger.CallCount(storetest.Replace), len(f.Driver.Calls()),
 	}
 	if want := [4]int{insert, claim, replace, calls}; got != want {
 		t.Errorf("Insert, ClaimReference, Replace, operator calls: %v, want %v", got, want)
@@ -195,34 +205,34 @@ func (w *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls i
 }
 
 // AssertNoSideEffects checks that nothing was stored and no operator was called.
-func (w *Fixture) AssertNoSideEffects(t testing.TB) {
+func (f *Fixture) AssertNoSideEffects(t testing.TB) {
 	t.Helper()
-	w.AssertCallCounts(t, 0, 0, 0, 0)
+	f.AssertCallCounts(t, 0, 0, 0, 0)
 }
 
 // AssertOperatorCalls compares the number of operator calls.
-func (w *Fixture) AssertOperatorCalls(t testing.TB, want int) {
+func (f *Fixture) AssertOperatorCalls(t testing.TB, want int) {
 	t.Helper()
-	if calls := len(w.Driver.Calls()); calls != want {
+	if calls := len(f.Driver.Calls()); calls != want {
 		t.Errorf("%d operator calls, want %d", calls, want)
 	}
 }
 
 // AssertState compares the state of the one entry of a kind.
-func (w *Fixture) AssertState(t testing.TB, kind ledger.Kind, want ledger.State) {
+func (f *Fixture) AssertState(t testing.TB, kind ledger.Kind, want ledger.State) {
 	t.Helper()
-	if state := w.OnlyEntry(t, kind).State; state != want {
+	if state := f.OnlyEntry(t, kind).State; state != want {
 		t.Errorf("state %s, want %s", state, want)
 	}
 }
 
 // AssertSingleEffect checks that the operator has exactly one effect, from a number of calls under the same key.
-func (w *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
+func (f *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
 	t.Helper()
-	if got := w.Driver.Effects(); len(got) != 1 || got[0] != effect {
+	if got := f.Driver.Effects(); len(got) != 1 || got[0] != effect {
 		t.Errorf("effects %q, want %q once", got, effect)
 	}
-	sent := w.Driver.Calls()
+	sent := f.Driver.Calls()
 	if len(sent) != calls {
 		t.Errorf("%d calls, want %d", len(sent), calls)
 	}
@@ -234,35 +244,35 @@ func (w *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
 }
 
 // SetDailyLimit sets DemoShop's daily amount in XOF, in minor units.
-func (w *Fixture) SetDailyLimit(minor int64) {
-	w.Merchants.UpdateProfile(DemoToken, func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": minor} })
+func (f *Fixture) SetDailyLimit(minor int64) {
+	f.Merchants.UpdateProfile(DemoToken, func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": minor} })
 }
 
 // AssertDailySum compares DemoShop's counted amount in XOF.
-func (w *Fixture) AssertDailySum(t testing.TB, want int64) {
+func (f *Fixture) AssertDailySum(t testing.TB, want int64) {
 	t.Helper()
-	if got := w.LimitStore.Sum(DemoProfile().ID, "XOF"); got != want {
+	if got := f.LimitStore.Sum(DemoProfile().ID, "XOF"); got != want {
 		t.Errorf("decision merchant-limits: counted %d, want %d", got, want)
 	}
 }
 
 // AssertCounted checks that the last request counted a metric exactly once.
-func (w *Fixture) AssertCounted(t testing.TB, metric string) {
+func (f *Fixture) AssertCounted(t testing.TB, metric string) {
 	t.Helper()
-	if line := w.LastLine(t); line[metric] != 1.0 {
+	if line := f.LastLine(t); line[metric] != 1.0 {
 		t.Errorf("metric %s is %v, want 1, in line %v", metric, line[metric], line)
 	}
 }
 
-func (w *Fixture) checkNoSecrets(t testing.TB) {
+func (f *Fixture) checkNoSecrets(t testing.TB) {
 	t.Helper()
-	logged := w.LogLines.String()
+	logged := f.LogLines.String()
 	for _, secret := range []string{GWToken, GWAlias[5:], OTP, MSISDN[1:], "canary-access", "canary body"} {
 		if strings.Contains(logged, secret) {
 			t.Errorf("the log contains the secret %s:\n%s", secret, logged)
 		}
 	}
-	for _, e := range w.Ledger.All() {
+	for _, e := range f.Ledger.All() {
 		stored := fmt.Sprintf("%+v %s", e, e.ResponseBody)
 		for _, secret := range []string{GWToken, GWAlias[5:], OTP, "canary-access"} {
 			if strings.Contains(stored, secret) {

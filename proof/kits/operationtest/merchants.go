@@ -39,14 +39,11 @@ func DemoProfile() *merchant.Profile {
 
 // OtherProfile is OtherShop's profile: not Tunisia, any sender name, and no provisioned notification address.
 func OtherProfile() *merchant.Profile {
-	return &merchant.Profile{
-		ID: "othr0002", Name: "OtherShop", Status: merchant.StatusActive, TokenGeneration: 1,
-		Operations:        []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS},
-		Countries:         []string{"CI", "CD", "CM", "SN", "BF"},
-		Operators:         []string{"sandbox"},
-		OnBehalfOf:        []string{"DemoShop", "OtherShop"},
-		NotificationHosts: []string{"shop.example.com"},
-	}
+	other := DemoProfile()
+	other.ID, other.Name = "othr0002", "OtherShop"
+	other.Countries, other.Operators = []string{"CI", "CD", "CM", "SN", "BF"}, []string{"sandbox"}
+	other.OnBehalfOf, other.SenderNames, other.NotifURL = []string{"DemoShop", "OtherShop"}, nil, ""
+	return other
 }
 
 // Authenticate implements operation.Authenticator.

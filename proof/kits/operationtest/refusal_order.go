@@ -50,22 +50,22 @@ func CheckRefusalOrder(
 }
 
 // checkRefused applies several violations, the later ones first, and checks that the response reports this one.
-func (violation Violation) checkRefused(t *testing.T, w *Fixture, e *Event, later ...Violation) {
+func (v Violation) checkRefused(t *testing.T, w *Fixture, e *Event, later ...Violation) {
 	t.Helper()
 	for i := len(later) - 1; i >= 0; i-- {
 		later[i].Mutate(w, e)
 	}
-	violation.Mutate(w, e)
-	w.Send(t, e).AssertError(t, violation.Status, violation.MessageID, violation.Variables...)
+	v.Mutate(w, e)
+	w.Send(t, e).AssertError(t, v.Status, v.MessageID, v.Variables...)
 	w.AssertNoSideEffects(t)
 	w.assertCauseHasRule(t)
 }
 
 // assertCauseHasRule checks that the log line of a refusal as invalid or forbidden has the rule that was broken. The
 // response has it in neither case.
-func (w *Fixture) assertCauseHasRule(t testing.TB) {
+func (f *Fixture) assertCauseHasRule(t testing.TB) {
 	t.Helper()
-	cause, _ := w.LastLine(t)["Cause"].(string)
+	cause, _ := f.LastLine(t)["Cause"].(string)
 	kind, rule, _ := strings.Cut(cause, ": ")
 	if (strings.HasPrefix(kind, "invalid in ") || kind == "forbidden") && rule == "" {
 		t.Errorf("the log line has the cause %q, want the rule that was broken", cause)

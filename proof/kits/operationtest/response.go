@@ -23,7 +23,7 @@ type Exception struct {
 }
 
 // Exception reads the error shape of the API strictly. It returns false for any other body (decision "error-shape").
-func (a Response) Exception() (Exception, bool) {
+func (r Response) Exception() (Exception, bool) {
 	var wire struct {
 		RequestError map[string]struct {
 			MessageID string    `json:"messageId"`
@@ -31,7 +31,7 @@ func (a Response) Exception() (Exception, bool) {
 			Variables *[]string `json:"variables"`
 		} `json:"requestError"`
 	}
-	decoder := json.NewDecoder(strings.NewReader(a.Body))
+	decoder := json.NewDecoder(strings.NewReader(r.Body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&wire); err != nil || len(wire.RequestError) != 1 {
 		return Exception{}, false
@@ -45,87 +45,87 @@ func (a Response) Exception() (Exception, bool) {
 }
 
 // AssertError checks that the response is an error with a status, a messageId and its variables.
-func (a Response) AssertError(t testing.TB, status int, id string, variables ...string) {
+func (r Response) AssertError(t testing.TB, status int, id string, variables ...string) {
 	t.Helper()
-	found, ok := a.Exception()
+	found, ok := r.Exception()
 	if !ok {
-		t.Fatalf("not an error of the API: %d %s", a.Status, a.Body)
+		t.Fatalf("not an error of the API: %d %s", r.Status, r.Body)
 	}
 	family := "policyException"
 	if strings.HasPrefix(id, "SVC") {
 		family = "serviceException"
 	}
-	same := a.Status == status && found.MessageID == id && found.Family == family
+	same := r.Status == status && found.MessageID == id && found.Family == family
 	if !same || !slices.Equal(found.Variables, variables) {
-		t.Fatalf("got %d %s, want %d %s %s %q", a.Status, a.Body, status, family, id, variables)
+		t.Fatalf("got %d %s, want %d %s %s %q", r.Status, r.Body, status, family, id, variables)
 	}
-	a.AssertHeader(t, "Content-Type", "application/json")
+	r.AssertHeader(t, "Content-Type", "application/json")
 }
 
 // AssertUnknown checks that the response reports an unknown outcome: 504 with Retry-After.
-func (a Response) AssertUnknown(t testing.TB) {
+func (r Response) AssertUnknown(t testing.TB) {
 	t.Helper()
-	a.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
-	if a.Header["Retry-After"] == "" {
+	r.AssertError(t, 504, "SVC0001", "PDK_SMSW_0011")
+	if r.Header["Retry-After"] == "" {
 		t.Error("504 without Retry-After")
 	}
 }
 
 // AssertUnknownAt checks for a 504 that names the transaction by the end of its URL.
-func (a Response) AssertUnknownAt(t testing.TB, path string) {
+func (r Response) AssertUnknownAt(t testing.TB, path string) {
 	t.Helper()
-	a.AssertUnknown(t)
-	if at := a.Header["Location"]; !strings.HasPrefix(at, "https://") || !strings.HasSuffix(at, path) {
+	r.AssertUnknown(t)
+	if at := r.Header["Location"]; !strings.HasPrefix(at, "https://") || !strings.HasSuffix(at, path) {
 		t.Errorf("decision charge-unknown: 504 with the Location %q, want one that ends in %s", at, path)
 	}
 }
 
 // AssertServerError checks that the status is 500 or above.
-func (a Response) AssertServerError(t testing.TB) {
+func (r Response) AssertServerError(t testing.TB) {
 	t.Helper()
-	if a.Status < 500 {
-		t.Errorf("got %d %s, want 500 or above", a.Status, a.Body)
+	if r.Status < 500 {
+		t.Errorf("got %d %s, want 500 or above", r.Status, r.Body)
 	}
 }
 
 // AssertHeader compares a header; "" is for an absent one.
-func (a Response) AssertHeader(t testing.TB, name, want string) {
+func (r Response) AssertHeader(t testing.TB, name, want string) {
 	t.Helper()
-	if got := a.Header[name]; got != want {
+	if got := r.Header[name]; got != want {
 		t.Errorf("%s %q, want %q", name, got, want)
 	}
 }
 
 // AssertText compares a string of the JSON body; "" is also for an absent one.
-func (a Response) AssertText(t testing.TB, path, want string) {
+func (r Response) AssertText(t testing.TB, path, want string) {
 	t.Helper()
-	if got := a.Text(path); got != want {
-		t.Errorf("%s is %q, want %q, in %s", path, got, want, a.Body)
+	if got := r.Text(path); got != want {
+		t.Errorf("%s is %q, want %q, in %s", path, got, want, r.Body)
 	}
 }
 
 // AssertStatus checks the status and returns the response.
-func (a Response) AssertStatus(t testing.TB, status int) Response {
+func (r Response) AssertStatus(t testing.TB, status int) Response {
 	t.Helper()
-	if a.Status != status {
-		t.Fatalf("got %d %s, want %d", a.Status, a.Body, status)
+	if r.Status != status {
+		t.Fatalf("got %d %s, want %d", r.Status, r.Body, status)
 	}
-	return a
+	return r
 }
 
 // AssertRepeatOf checks that the response replays another, byte for byte (decision "charge-repeat").
-func (a Response) AssertRepeatOf(t testing.TB, first Response) {
+func (r Response) AssertRepeatOf(t testing.TB, first Response) {
 	t.Helper()
-	if a.Status != first.Status || a.Body != first.Body || a.Header["Location"] != first.Header["Location"] {
-		t.Fatalf("got %d %s, want %d %s", a.Status, a.Body, first.Status, first.Body)
+	if r.Status != first.Status || r.Body != first.Body || r.Header["Location"] != first.Header["Location"] {
+		t.Fatalf("got %d %s, want %d %s", r.Status, r.Body, first.Status, first.Body)
 	}
-	a.AssertHeader(t, "Idempotent-Replayed", "true")
+	r.AssertHeader(t, "Idempotent-Replayed", "true")
 	first.AssertHeader(t, "Idempotent-Replayed", "")
 }
 
 // RawJSON returns a part of the JSON body as it was sent, "" for none.
-func (a Response) RawJSON(path string) string {
-	point := json.RawMessage(a.Body)
+func (r Response) RawJSON(path string) string {
+	point := json.RawMessage(r.Body)
 	for key := range strings.SplitSeq(path, ".") {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(point, &object); err != nil {
@@ -137,9 +137,9 @@ func (a Response) RawJSON(path string) string {
 }
 
 // Text returns a string of the JSON body, "" for none.
-func (a Response) Text(path string) string {
+func (r Response) Text(path string) string {
 	var text string
-	if err := json.Unmarshal([]byte(a.RawJSON(path)), &text); err != nil {
+	if err := json.Unmarshal([]byte(r.RawJSON(path)), &text); err != nil {
 		return ""
 	}
 	return text

@@ -14,8 +14,8 @@ type Routes struct {
 }
 
 // UseRoutes makes the fixture a deployment with routes, whose platforms are all served by one driver.
-func (w *Fixture) UseRoutes(driver operator.Driver, routes *Routes) {
-	w.Pipeline.Operators = operator.NewDriverDirectory(driversOf(driver), routeReader{routes})
+func (f *Fixture) UseRoutes(driver operator.Driver, routes *Routes) {
+	f.Pipeline.Operators = operator.NewDriverDirectory(driversOf(driver), routeReader{routes})
 }
 
 // Set replaces the routes of an operator.
