@@ -44,28 +44,43 @@ func (h *StatusHandler) Routes() []apigw.Route {
 		charge        = charges + "/{transactionId}"
 		deliveryInfos = "/smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos"
 	)
+	getCharge := h.byID(lookup{ledger.Charge, "transactionId", "transactionId", chargeResponse})
+	getPayment := h.byID(lookup{ledger.Payment, "orderId", "order_id", paymentResponse})
+	getDeliveryInfos := h.byID(lookup{ledger.SMS, "requestId", "requestId", deliveryInfosResponse})
 	return []apigw.Route{
 		{Method: "GET", Resource: charges, FixedParams: chargeParams, Handle: h.FindCharge},
-		{Method: "GET", Resource: charge, FixedParams: chargeParams, Handle: h.GetCharge},
-		{Method: "GET", Resource: "/mobilemoney/v1/getStatus/{orderId}", Handle: h.GetPayment},
-		{Method: "GET", Resource: "/mobilemoney/getstatus/v1/{orderId}", Handle: h.GetPayment},
-		{Method: "GET", Resource: deliveryInfos, Handle: h.GetDeliveryInfos},
+		{Method: "GET", Resource: charge, FixedParams: chargeParams, Handle: getCharge},
+		{Method: "GET", Resource: "/mobilemoney/v1/getStatus/{orderId}", Handle: getPayment},
+		{Method: "GET", Resource: "/mobilemoney/getstatus/v1/{orderId}", Handle: getPayment},
+		{Method: "GET", Resource: deliveryInfos, Handle: getDeliveryInfos},
 	}
 }
 
-// findOwnEntry authenticates the merchant and reads one of its entries. A missing, expired or released entry, and one
-// of another merchant, is NotFound with the part's name.
-func (h *StatusHandler) findOwnEntry(
-	ctx context.Context, req *apigw.Request, key ledger.Key, part string,
-) (*ledger.Entry, error) {
-	profile, err := operation.Authenticate(ctx, req, h.Merchants, h.RateLimiter)
-	if err != nil {
-		return nil, err
-	}
-	return h.find(ctx, req, profile, key, part)
+// lookup is a resource that is looked up by its id, and its response.
+type lookup struct {
+	kind      ledger.Kind
+	parameter string // of the path
+	part      string // the parameter's name in a fault
+	respond   func(entry *ledger.Entry, req *apigw.Request) (apigw.Response, error)
 }
 
-// find is findOwnEntry for an authenticated merchant.
+// byID handles a lookup by the id in the path.
+func (h *StatusHandler) byID(l lookup) func(context.Context, *apigw.Request) (apigw.Response, error) {
+	return func(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
+		profile, err := operation.Authenticate(ctx, req, h.Merchants, h.RateLimiter)
+		if err != nil {
+			return apigw.Response{}, err
+		}
+		entry, err := h.find(ctx, req, profile, ledger.Key{Kind: l.kind, ID: req.Params[l.parameter]}, l.part)
+		if err != nil {
+			return apigw.Response{}, err
+		}
+		return l.respond(entry, req)
+	}
+}
+
+// find reads one of a merchant's entries. A missing, expired or released entry, and one of another merchant, is
+// NotFound with the part's name.
 func (h *StatusHandler) find(
 	ctx context.Context, req *apigw.Request, profile *merchant.Profile, key ledger.Key, part string,
 ) (*ledger.Entry, error) {
@@ -85,24 +100,14 @@ func (h *StatusHandler) find(
 	return entry, nil
 }
 
-// GetCharge returns the stored response of a charge, or 200 with status Processing while its outcome is not known.
-func (h *StatusHandler) GetCharge(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	key := ledger.Key{Kind: ledger.Charge, ID: req.Params["transactionId"]}
-	entry, err := h.findOwnEntry(ctx, req, key, "transactionId")
-	if err != nil {
-		return apigw.Response{}, err
-	}
-	return chargeResponse(entry, req.BaseURL), nil
-}
-
 // The query parameters of a lookup by key.
 const (
 	queryCorrelator = "clientCorrelator"
 	queryReference  = "referenceCode"
 )
 
-// FindCharge returns a charge as GetCharge does, by its clientCorrelator or its referenceCode: exactly one of them,
-// once and not empty. Every other query is an unknown route (decision "charge-by-key").
+// FindCharge returns a charge as a lookup by its id does, by its clientCorrelator or its referenceCode: exactly one of
+// them, once and not empty. Every other query is an unknown route (decision "charge-by-key").
 func (h *StatusHandler) FindCharge(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	correlator, reference := req.Query[queryCorrelator], req.Query[queryReference]
 	if (correlator == "") == (reference == "") || req.RepeatsQuery(queryCorrelator, queryReference) {
@@ -127,36 +132,26 @@ func (h *StatusHandler) FindCharge(ctx context.Context, req *apigw.Request) (api
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	return chargeResponse(entry, req.BaseURL), nil
+	return chargeResponse(entry, req)
 }
 
-// chargeResponse is the response to a lookup of a charge.
-func chargeResponse(entry *ledger.Entry, base string) apigw.Response {
-	response := apigw.Response{Status: http.StatusOK, Body: resource.ChargeBody(entry, base)}
+// chargeResponse is the stored response of a charge, or 200 with status Processing while its outcome is not known.
+func chargeResponse(entry *ledger.Entry, req *apigw.Request) (apigw.Response, error) {
+	response := apigw.Response{Status: http.StatusOK, Body: resource.ChargeBody(entry, req.BaseURL)}
 	if entry.ResponseStatus != 0 && entry.State != ledger.Done {
 		response.Status = entry.ResponseStatus
 	}
-	return response
+	return response, nil
 }
 
-// GetPayment returns the body of the payment's notification, with meta.type "payment".
-func (h *StatusHandler) GetPayment(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	key := ledger.Key{Kind: ledger.Payment, ID: req.Params["orderId"]}
-	entry, err := h.findOwnEntry(ctx, req, key, "order_id")
-	if err != nil {
-		return apigw.Response{}, err
-	}
+// paymentResponse is the body of the payment's notification, with meta.type "payment".
+func paymentResponse(entry *ledger.Entry, _ *apigw.Request) (apigw.Response, error) {
 	return apigw.Response{Status: http.StatusOK, Body: payment.ResponseBody(entry, entry.Status)}, nil
 }
 
-// GetDeliveryInfos returns the delivery status of an SMS, or an empty list with Retry-After while it has none (decision
+// deliveryInfosResponse is the delivery status of an SMS, or an empty list with Retry-After while it has none (decision
 // "sms-delivery-infos"). There is no resource under a sender address that is not the message's own.
-func (h *StatusHandler) GetDeliveryInfos(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
-	key := ledger.Key{Kind: ledger.SMS, ID: req.Params["requestId"]}
-	entry, err := h.findOwnEntry(ctx, req, key, "requestId")
-	if err != nil {
-		return apigw.Response{}, err
-	}
+func deliveryInfosResponse(entry *ledger.Entry, req *apigw.Request) (apigw.Response, error) {
 	if sender := req.Params["senderAddress"]; entry.Sender != sender {
 		return apigw.Response{}, &fault.Fault{Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: sender}
 	}
