@@ -85,7 +85,9 @@ func (o *Operation) readParams(ctx context.Context, a *operation.Attempt) (*paym
 	req, doc, profile := a.Request, a.Body, a.Profile
 	routes, err := o.Pipeline.Operators.Routes(ctx)
 	p.readRouting(req, doc, routes)
-	a.Choice.Selection, _ = routes.Select(p.service())
+	a.Choice.Selection, _ = routes.Select(operator.Service{
+		Operator: p.operatorName, Country: p.country.Alpha2, Operation: operator.AccountPay, Channel: p.channel,
+	})
 	p.currency = validate.RequiredOneOf(doc, partCurrency, p.country.Currency)
 	p.readOrderID(doc)
 	p.readAmount(doc)
@@ -138,13 +140,6 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader, 
 		p.lang = "fr"
 	}
 	p.operatorName = name
-}
-
-// service is what the request needs from an operator.
-func (p *paymentParams) service() operator.Service {
-	return operator.Service{
-		Operator: p.operatorName, Country: p.country.Alpha2, Operation: operator.AccountPay, Channel: p.channel,
-	}
 }
 
 // firstRefusal returns the fault of an invalid request: f, or that of a valid header which no route serves, because
