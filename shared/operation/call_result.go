@@ -25,11 +25,11 @@ func callResult(result operator.Result) ledger.CallResult {
 	return described
 }
 
-// reasonUnmapped is the reason of a call that the operator refused with a code that its driver does not know.
-const reasonUnmapped = "unmapped-code"
-
-// reasonNoUnits is the reason of a call that the operator refused because our account has no units left.
-const reasonNoUnits = "no-units"
+// The reasons of a refused call that are counted: a code that the driver does not know, an account without units.
+const (
+	reasonUnmapped = "unmapped-code"
+	reasonNoUnits  = "no-units"
+)
 
 // callReason is why a call did not succeed.
 func callReason(result operator.Result) string {
