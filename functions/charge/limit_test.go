@@ -64,10 +64,7 @@ func TestNoDailyLimit(t *testing.T) {
 
 // In DR Congo an amount counts units; the limit is in dollars (decisions "charge-odc-unit" and "merchant-limits").
 func TestDailyAmountInUnits(t *testing.T) {
-	w := newFixture(t)
-	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) {
-		p.DailyAmounts = map[string]int64{"USD": 2000}
-	})
+	w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"USD": 2000} })
 	congo := func(number int, units string) *operationtest.Event {
 		return newEventNumbered(t, number).SetHeader("X-Operator-MCO", "ODC").
 			SetBodyPart(currency, "USD").SetBodyPart(amount, units)
@@ -222,7 +219,7 @@ func TestLimitWriteCount(t *testing.T) {
 		t.Error("limits that are off are written")
 	}
 	w = newFixtureWithDailyLimit(t, 2000)
-	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.RequestsPerSecond = 100 })
+	w.UpdateDemo(func(p *merchant.Profile) { p.RequestsPerSecond = 100 })
 	assertWrites := func(name string, e *operationtest.Event, wantRates, wantAmounts int) {
 		t.Helper()
 		rates, amounts := -w.LimitStore.CallCount(storetest.UpdateRate), -w.LimitStore.CallCount(storetest.Adjust)
@@ -248,10 +245,7 @@ func TestLimitWriteCount(t *testing.T) {
 // decision "merchant-limits": the rate is checked after authentication and before anything else, and it never delays
 // another merchant.
 func TestRate(t *testing.T) {
-	w := newFixture(t)
-	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) {
-		p.RequestsPerSecond, p.Burst = 1, 2
-	})
+	w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.RequestsPerSecond, p.Burst = 1, 2 })
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	w.Send(t, newEvent(t).SetRawBody("{")).AssertError(t, 400, "SVC0002", "body")
 	response := w.Send(t, newEvent(t).SetRawBody("{"))

@@ -144,8 +144,7 @@ func TestEntitlement(t *testing.T) {
 		operationtest.CheckEntitlement(t, newFixture(t), c.name, c.event, c.change)
 	}
 	t.Run("decision authentication: a merchant without countries", func(t *testing.T) {
-		w := newFixture(t)
-		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Countries = nil })
+		w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.Countries = nil })
 		w.Send(t, newEvent(t)).AssertError(t, 403, "900908")
 	})
 	t.Run("decision charge-country: OtherShop may not use Tunisia", func(t *testing.T) {
@@ -154,16 +153,12 @@ func TestEntitlement(t *testing.T) {
 		newFixture(t).Send(t, e).AssertError(t, 403, "900908")
 	})
 	t.Run("decision charge-country: the merchant's home", func(t *testing.T) {
-		w := newFixture(t)
-		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.HomeCountry = "TN" })
+		w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.HomeCountry = "TN" })
 		w.Send(t, newEvent(t)).AssertError(t, 400, "SVC0003", currency, "TND")
 		w.Send(t, newEvent(t).SetBodyPart(currency, "TND")).AssertStatus(t, 201)
 	})
 	t.Run("decision charge-country: the operator is the first that serves", func(t *testing.T) {
-		w := newFixture(t)
-		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) {
-			p.Operators = []string{"unknown", "mtn", "orange"}
-		})
+		w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.Operators = []string{"unknown", "mtn", "orange"} })
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		if got := w.Driver.Calls()[0].Call.Operator; got != "mtn" {
 			t.Errorf("operator %s", got)
@@ -191,3 +186,5 @@ func TestCorrectedRequestReusesKey(t *testing.T) {
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	w.AssertSingleEffect(t, expectedEffect, 1)
 }
+
+func TestMalformedBodies(t *testing.T) { operationtest.CheckMalformedBodies(t, newFixture, newEvent) }

@@ -132,3 +132,5 @@ func orderEvent(t testing.TB, id string) *operationtest.Event {
 	t.Helper()
 	return webEvent(t).SetBodyPart("order_id", id)
 }
+
+func TestMalformedBodies(t *testing.T) { operationtest.CheckMalformedBodies(t, newFixture, ussdEvent) }

@@ -178,7 +178,7 @@ func TestNoRoute(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, _ := newRouted(t, c.routes...)
 			if c.profile != nil {
-				w.Merchants.UpdateProfile(operationtest.DemoToken, c.profile)
+				w.UpdateDemo(c.profile)
 			}
 			w.Send(t, c.event).AssertError(t, c.status, c.message, c.values...)
 			w.AssertCallCounts(t, 0, 0, 0, 0)
@@ -217,7 +217,7 @@ func TestNoRouteForInvalidBody(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			toCM := operator.Route{Country: "CM", Operation: "pay", To: "mtn-momo/cm"}
 			w, _ := newRouted(t, toCI("mtn-momo/ci"), toCM)
-			w.Merchants.UpdateProfile(operationtest.DemoToken, c.change)
+			w.UpdateDemo(c.change)
 			w.Send(t, c.event).AssertError(t, 400, c.message, c.values...)
 			w.AssertCallCounts(t, 0, 0, 0, 0)
 		})

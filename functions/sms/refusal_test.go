@@ -132,3 +132,5 @@ func TestEntitlement(t *testing.T) {
 		operationtest.CheckEntitlement(t, newFixture(t), name, newEvent(t), change)
 	}
 }
+
+func TestMalformedBodies(t *testing.T) { operationtest.CheckMalformedBodies(t, newFixture, newEvent) }

@@ -240,8 +240,7 @@ func TestReceiptRequest(t *testing.T) {
 		})
 	}
 	t.Run("decision sms-notify-url: a profile opens it", func(t *testing.T) {
-		w := newFixture(t)
-		w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.SMSNotifyAnyHost = true })
+		w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.SMSNotifyAnyHost = true })
 		w.Send(t, newEvent(t).SetBodyPart(notifyURL, "https://any.example.org/x")).AssertStatus(t, 201)
 		w.Send(t, newEvent(t).SetBodyPart(notifyURL, "https://10.1.2.3/")).AssertError(t, 400, "SVC0002", notifyURL)
 	})

@@ -25,7 +25,7 @@ func newRouted(t testing.TB) (*operationtest.Fixture, *operationtest.Routes) {
 	w, routes := operationtest.New(t), &operationtest.Routes{}
 	routes.Set("orange", operator.Route{Country: "CI", Operation: "sms", To: smsAccount})
 	w.UseRoutes(w.Driver, routes)
-	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.Operators = []string{"orange"} })
+	w.UpdateDemo(func(p *merchant.Profile) { p.Operators = []string{"orange"} })
 	o := newOperation(w)
 	o.Messages = w.Ledger
 	return w.Serve("sms", o.Route()), routes

@@ -10,6 +10,7 @@ import (
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/payment"
 )
 
@@ -214,33 +215,34 @@ func TestDeliveryInfos(t *testing.T) {
 	})
 }
 
-// lookupCheck checks one lookup. found is an entry that the event finds, parameter its path parameter, and part the
-// name in the fault of a missing entry.
-type lookupCheck func(
-	t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string,
-)
+// lookup is one lookup. found is an entry that the event finds, parameter its path parameter, and part the name in the
+// fault of a missing entry.
+type lookup struct {
+	*operationtest.Fixture
+	event           *operationtest.Event
+	found           *ledger.Entry
+	parameter, part string
+}
 
-func forEachLookup(t *testing.T, check lookupCheck) {
+func forEachLookup(t *testing.T, check func(*testing.T, lookup)) {
 	t.Helper()
-	t.Run("charge", func(t *testing.T) {
-		w := newFixture(t)
-		check(t, w, chargeEvent(t), chargeInState(w, ledger.Unknown), "transactionId", "transactionId")
-	})
-	t.Run("getStatus", func(t *testing.T) {
-		w := newFixture(t)
-		check(t, w, paymentEvent(t), paymentWithStatus(w, ledger.Done, ledger.Pending), "orderId", "order_id")
-	})
-	t.Run("deliveryInfos", func(t *testing.T) {
-		w := newFixture(t)
-		check(t, w, messageEvent(t), messageWithStatus(w, ledger.Done, ledger.MessageWaiting), "requestId", "requestId")
-	})
+	w := newFixture(t)
+	message := messageWithStatus(w, ledger.Done, ledger.MessageWaiting)
+	for name, l := range map[string]lookup{
+		"charge": {w, chargeEvent(t), chargeInState(w, ledger.Unknown), "transactionId", "transactionId"},
+		"getStatus": {
+			newFixture(t), paymentEvent(t), paymentWithStatus(w, ledger.Done, ledger.Pending), "orderId", "order_id",
+		},
+		"deliveryInfos": {newFixture(t), messageEvent(t), message, "requestId", "requestId"},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, l) })
+	}
 }
 
 // TestNotFound checks that missing, foreign, released and expired entries look the same.
 func TestNotFound(t *testing.T) {
-	forEachLookup(t, func(
-		t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, parameter, part string,
-	) {
+	forEachLookup(t, func(t *testing.T, w lookup) {
+		event, found, parameter, part := w.event, w.found, w.parameter, w.part
 		missing := func(why string) {
 			t.Helper()
 			t.Log(why)
@@ -270,10 +272,9 @@ func TestNotFound(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	forEachLookup(t, func(
-		t *testing.T, w *operationtest.Fixture, event *operationtest.Event, found *ledger.Entry, _, _ string,
-	) {
-		w.Ledger.Overwrite(found)
+	forEachLookup(t, func(t *testing.T, w lookup) {
+		event := w.event
+		w.Ledger.Overwrite(w.found)
 		w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		w.Send(t, event).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
 		w.Merchants.Err = errors.New("the table is gone")
@@ -283,6 +284,17 @@ func TestRefusals(t *testing.T) {
 		w.Send(t, event.SetHeader("Authorization")).AssertError(t, 401, "900902")
 		w.Send(t, event.SetField("httpMethod", "DELETE")).AssertError(t, 404, "900906")
 	})
+}
+
+// decision "merchant-limits": lookups are requests too.
+func TestRate(t *testing.T) {
+	w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.RequestsPerSecond, p.Burst = 1, 1 })
+	w.Send(t, paymentEvent(t)).AssertError(t, 404, "SVC0002", "order_id")
+	w.Send(t, paymentEvent(t)).AssertError(t, 429, "900800")
+	w.AssertCounted(t, "RateLimitedRequests")
+	if name := w.LastLine(t)["Merchant"]; name != "DemoShop" {
+		t.Errorf("merchant %v in the log line, want DemoShop", name)
+	}
 }
 
 // FuzzPath sends arbitrary ids and sender addresses: never a 5xx, never a panic, never another merchant's entry.

@@ -47,8 +47,7 @@ func TestAuthenticateAndReadBody(t *testing.T) {
 // decision "merchant-limits": a merchant over its rate waits for whole seconds, and a table that does not respond
 // limits no merchant.
 func TestAuthenticateChecksRate(t *testing.T) {
-	w := operationtest.New(t)
-	w.Merchants.UpdateProfile(operationtest.DemoToken, func(p *merchant.Profile) { p.RequestsPerSecond = 1 })
+	w := operationtest.New(t).UpdateDemo(func(p *merchant.Profile) { p.RequestsPerSecond = 1 })
 	authenticate := func() *fault.Fault {
 		_, err := w.Pipeline.AuthenticateAndReadBody(t.Context(), newAuthorizedRequest(w))
 		return fault.FromError(err)

@@ -129,6 +129,12 @@ func (f *Fixture) Serve(name string, routes ...apigw.Route) *Fixture {
 	return f
 }
 
+// UpdateDemo changes DemoShop's profile, and returns the fixture.
+func (f *Fixture) UpdateDemo(change func(*merchant.Profile)) *Fixture {
+	f.Merchants.UpdateProfile(DemoToken, change)
+	return f
+}
+
 // FailEvery makes each call of one operation of the ledger fail; without an operation none fails any more.
 func (f *Fixture) FailEvery(operations ...storetest.Operation) {
 	f.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
@@ -245,7 +251,7 @@ func (f *Fixture) AssertSingleEffect(t testing.TB, effect string, calls int) {
 
 // SetDailyLimit sets DemoShop's daily amount in XOF, in minor units.
 func (f *Fixture) SetDailyLimit(minor int64) {
-	f.Merchants.UpdateProfile(DemoToken, func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": minor} })
+	f.UpdateDemo(func(p *merchant.Profile) { p.DailyAmounts = map[string]int64{"XOF": minor} })
 }
 
 // AssertDailySum compares DemoShop's counted amount in XOF.

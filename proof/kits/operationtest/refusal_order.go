@@ -137,7 +137,7 @@ func RequiredText(part string, maxLength int, more ...Violation) Step {
 func NotEntitled(change func(*merchant.Profile)) Step {
 	return Step{{
 		Name: "403 not entitled", Status: 403, MessageID: "900908",
-		Mutate: func(w *Fixture, _ *Event) { w.Merchants.UpdateProfile(DemoToken, change) },
+		Mutate: func(w *Fixture, _ *Event) { w.UpdateDemo(change) },
 	}}
 }
 
@@ -148,7 +148,7 @@ func CheckEntitlement(
 ) {
 	t.Helper()
 	t.Run("decision authentication: "+name, func(t *testing.T) {
-		w.Merchants.UpdateProfile(DemoToken, change)
+		w.UpdateDemo(change)
 		w.Send(t, e).AssertError(t, 403, "900908")
 		w.AssertNoSideEffects(t)
 		w.assertCauseHasRule(t)

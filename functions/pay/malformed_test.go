@@ -1,9 +1,0 @@
-package pay_test
-
-import (
-	"testing"
-
-	"mobilegateway/proof/kits/operationtest"
-)
-
-func TestMalformedBodies(t *testing.T) { operationtest.CheckMalformedBodies(t, newFixture, ussdEvent) }
