@@ -62,7 +62,8 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	if a.Entry, err = o.newEntry(a, params); err != nil {
+	a.Entry, err = o.newEntry(a, params)
+	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
 	a.Entry.CallbackKeys, a.Choice.NotYet = ring.KeyNumbers(), ring.NotYet
