@@ -95,6 +95,12 @@ func TestReference(t *testing.T) {
 			t.Errorf("effects %s", got)
 		}
 	})
+	t.Run("decision charge-reference: a release that cannot be stored is an error", func(t *testing.T) {
+		w, _ := suite.SendFirst(t)
+		w.FailEvery(storetest.Replace)
+		w.Send(t, newEvent(t).SetBodyPart(correlator, "c-2")).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
+		w.AssertSingleEffect(t, expectedEffect, 1)
+	})
 	t.Run("decision charge-reference: it counts three writes and no call", func(t *testing.T) {
 		w, _ := suite.SendFirst(t)
 		taken(t, w, newEvent(t).SetBodyPart(correlator, "c-2"))

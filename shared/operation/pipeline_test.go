@@ -232,6 +232,23 @@ func TestRecordOutcomeWhenStoreFails(t *testing.T) {
 	}
 }
 
+// A response that cannot be stored is not sent: the fault names the transaction (decision "charge-unknown").
+func TestStoreMissingResponse(t *testing.T) {
+	w := operationtest.New(t)
+	a := mustReserve(t, w)
+	a.Location = "https://x/1"
+	w.FailEvery(storetest.Replace)
+	err := w.Pipeline.StoreMissingResponse(t.Context(), a, []byte(`{}`))
+	if f := fault.FromError(err); f == nil || f.Kind != fault.OutcomeUnknown || f.Location != a.Location {
+		t.Errorf("fault %+v, want an unknown outcome at %s", f, a.Location)
+	}
+	w.FailEvery()
+	err = w.Pipeline.StoreMissingResponse(t.Context(), a, []byte(`{}`))
+	if err != nil || a.Stored.ResponseStatus != 201 {
+		t.Errorf("error %v, stored %v; want the response", err, a.Stored)
+	}
+}
+
 // decision "charge-repeat": every repeat with another body is counted.
 func TestMismatchedRepeatsAreCounted(t *testing.T) {
 	w := operationtest.New(t)
