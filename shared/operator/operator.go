@@ -59,7 +59,7 @@ type Call struct {
 	Operator    string // mno-name
 	UpstreamKey string // Entry.UpstreamKey: the key of the transaction at the platform
 	OrderID     string // payments: the merchant's order_id
-	// DriverData is what the driver keeps with the entry for later calls: that of Prepare or of PayResponse, "" for none.
+	// DriverData is what the driver keeps with the entry for later calls, from Prepare or PayResponse; "" for none.
 	DriverData string
 	MCO        string // operator code of the country
 	Country    string // alpha-2

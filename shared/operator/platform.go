@@ -26,7 +26,7 @@ const (
 	KeyShort                  // at most 20 characters: the order_id, or a hash of a longer one
 )
 
-// NotFoundMeaning is what it proves that a platform does not know a payment.
+// NotFoundMeaning is what a lookup proves that does not find a payment.
 type NotFoundMeaning int
 
 // The meanings.

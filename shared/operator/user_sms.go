@@ -25,10 +25,10 @@ type UserSMSValues struct {
 
 // Render writes the SMS in a payment's language: fr, and English for anything else (decision "pay-lang"). A text longer
 // than MaxUserSMSLength, which no valid order gives, is truncated.
-func (w UserSMSTemplates) Render(lang string, values UserSMSValues) string {
-	template := w.EN
+func (t UserSMSTemplates) Render(lang string, values UserSMSValues) string {
+	template := t.EN
 	if lang == "fr" {
-		template = w.FR
+		template = t.FR
 	}
 	text := strings.NewReplacer(
 		"{amount}", values.Amount,

@@ -53,7 +53,9 @@ func operations(platform, account, driverData string, mayRepeat bool) []Operatio
 	for _, channel := range row.Channels {
 		pay := SamplePay(platform, account, channel)
 		pay.DriverData, pay.MayRepeat = driverData, mayRepeat
-		callPay := func(ctx context.Context, d operator.Driver) operator.PayResponse { return operator.Pay(ctx, d, pay) }
+		callPay := func(ctx context.Context, d operator.Driver) operator.PayResponse {
+			return operator.Pay(ctx, d, pay)
+		}
 		list = append(list, Operation{channel, pay.UpstreamKey, callPay})
 	}
 	if slices.Contains(row.Operations, operator.AccountSMS) {

@@ -76,7 +76,8 @@ func (v *stubCredentials) Refresh(context.Context) ([]byte, error) {
 // newDriver makes a driver with accounts at an address.
 func newDriver(baseURL string) (*carrierapi.Driver, *stubCredentials) {
 	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
-	return carrierapi.New(credentials.NewReader(v, time.Now, operator.CheckBaseURL), upstream.NewClient(nil), time.Now), v
+	accounts := credentials.NewReader(v, time.Now, operator.CheckBaseURL)
+	return carrierapi.New(accounts, upstream.NewClient(nil), time.Now), v
 }
 
 // requestError returns the JSON of an error.

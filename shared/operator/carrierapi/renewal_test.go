@@ -38,7 +38,8 @@ func newRenewal() *renewal {
 	r := &renewal{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return r.now }
 	cache := secret.NewCache(r, "operators", 5*time.Minute, 30*time.Second, clock)
-	r.driver = carrierapi.New(credentials.NewReader(cache, clock, operator.CheckBaseURL), upstream.NewClient(nil), clock)
+	accounts := credentials.NewReader(cache, clock, operator.CheckBaseURL)
+	r.driver = carrierapi.New(accounts, upstream.NewClient(nil), clock)
 	return r
 }
 

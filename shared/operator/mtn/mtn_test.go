@@ -124,7 +124,8 @@ func TestGoldenPayment(t *testing.T) {
 		"Ocp-Apim-Subscription-Key": "subscription-very-private", "X-Target-Environment": "mtnivorycoast",
 		"Content-Type": "application/json",
 	})
-	if diff := cmp.Diff(compact(t, operatortest.ReadFile(t, "request.json")), compact(t, requests[1].Body)); diff != "" {
+	want := compact(t, operatortest.ReadFile(t, "request.json"))
+	if diff := cmp.Diff(want, compact(t, requests[1].Body)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 }

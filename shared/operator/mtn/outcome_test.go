@@ -206,7 +206,8 @@ func TestLookup(t *testing.T) {
 		responded bool
 	}{
 		{"successful", 200, operatortest.ReadFile(t, "successful.json"), successful, false, true},
-		{"failed", 200, operatortest.ReadFile(t, "failed.json"), full(ledger.Failed, ledger.WalletUnknown), false, true},
+		{"failed", 200,
+			operatortest.ReadFile(t, "failed.json"), full(ledger.Failed, ledger.WalletUnknown), false, true},
 		{"failed object", 200, operatortest.ReadFile(t, "failed-object.json"),
 			full(ledger.Failed, ledger.NotEnoughFunds), false, true},
 		{"expired", 200, failed(`"EXPIRED"`), only(ledger.Expired, ""), false, true},

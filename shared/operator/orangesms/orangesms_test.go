@@ -135,7 +135,8 @@ func TestMerchantParts(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			stub := operatortest.NewStubOperator(t,
-				operatortest.Respond(200, token), operatortest.Respond(201, operatortest.ReadFile(t, "sms-response.json")))
+				operatortest.Respond(200, token),
+				operatortest.Respond(201, operatortest.ReadFile(t, "sms-response.json")))
 			call, account := smsCall(), fields()
 			c.edit(&call, account)
 			result := newDriver(t, stub.URL, account).SendSMS(t.Context(), call)

@@ -154,7 +154,8 @@ func TestTestEnvironmentHasItsOwnCurrency(t *testing.T) {
 
 func TestPayOutcomes(t *testing.T) {
 	without := func(field string) operatortest.Responder {
-		return operatortest.Respond(201, strings.Replace(operatortest.ReadFile(t, "pay-response.json"), field, "other", 1))
+		page := operatortest.ReadFile(t, "pay-response.json")
+		return operatortest.Respond(201, strings.Replace(page, field, "other", 1))
 	}
 	const unknown = fault.OutcomeUnknown
 	cases := []struct {

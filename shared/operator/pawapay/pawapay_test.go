@@ -327,7 +327,8 @@ func TestStaticCallback(t *testing.T) {
 		{"wrong", secret.Static(current), "a1", pathSecret[1:] + "x", false},
 		{"empty", secret.Static(accountsOf("https://api.pawapay.io", "t", "")), "a1", "", false},
 		{"another account", secret.Static(current), "a2", pathSecret, false},
-		{"renewed", &operatortest.RenewedSecret{Value: current, Renewed: renewed}, "a1", strings.ToUpper(pathSecret), true},
+		{"renewed", &operatortest.RenewedSecret{Value: current, Renewed: renewed},
+			"a1", strings.ToUpper(pathSecret), true},
 	}
 	for _, c := range cases {
 		found, err := newDriverOf(c.reader, nil).VerifyStaticCallback(t.Context(), operator.StaticCallback{

@@ -116,28 +116,29 @@ type connectionTrace struct {
 
 // clientTrace makes the hooks. GetConn starts each attempt of the transport. The transport repeats only attempts that
 // wrote nothing, because our requests are not idempotent by its rules. So the GotConn after the last GetConn decides.
-func (w *connectionTrace) clientTrace() *httptrace.ClientTrace {
+func (trace *connectionTrace) clientTrace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn: func(string) { w.mayHaveSent.Store(false) },
+		GetConn: func(string) { trace.mayHaveSent.Store(false) },
 		GotConn: func(info httptrace.GotConnInfo) {
-			w.connectionReused.Store(info.Reused)
-			w.mayHaveSent.Store(true)
+			trace.connectionReused.Store(info.Reused)
+			trace.mayHaveSent.Store(true)
 		},
-		GotFirstResponseByte: func() { w.responseStarted.Store(true) },
+		GotFirstResponseByte: func() { trace.responseStarted.Store(true) },
 	}
 }
 
 // Send makes one exchange. The errors of an Exchange contain at most addresses.
 func (c *Client) Send(ctx context.Context, r Request) Exchange {
-	var w connectionTrace
-	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, w.clientTrace()), r)
+	var trace connectionTrace
+	request, err := newHTTPRequest(httptrace.WithClientTrace(ctx, trace.clientTrace()), r)
 	if err != nil {
 		return Exchange{Err: err}
 	}
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
-		cut := w.mayHaveSent.Load() && w.connectionReused.Load() && !w.responseStarted.Load() && ctx.Err() == nil
-		return Exchange{Err: sanitizeError(err), MayHaveSent: w.mayHaveSent.Load(), ConnectionLost: cut}
+		cut := trace.mayHaveSent.Load() && trace.connectionReused.Load() && !trace.responseStarted.Load() &&
+			ctx.Err() == nil
+		return Exchange{Err: sanitizeError(err), MayHaveSent: trace.mayHaveSent.Load(), ConnectionLost: cut}
 	}
 	defer func() { _ = response.Body.Close() }() // the body was read or abandoned
 	x := Exchange{Status: response.StatusCode, Header: response.Header, MayHaveSent: true}

@@ -35,7 +35,8 @@ func newBench(privateKey string) *bench {
 		PublicKey: "app-1", PrivateKey: privateKey, PageURL: "https://stub.test",
 	}).Handler()
 	client := upstream.NewClient(stubtest.Client(b).Transport)
-	b.driver = flouci.New(credentials.NewReader(secret.Static(account), time.Now, operator.CheckBaseURL), client, time.Now)
+	accounts := credentials.NewReader(secret.Static(account), time.Now, operator.CheckBaseURL)
+	b.driver = flouci.New(accounts, client, time.Now)
 	b.call = operator.Call{Platform: "flouci-checkout", UpstreamKey: "DemoShop_42", Country: "TN"}
 	return b
 }
