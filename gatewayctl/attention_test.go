@@ -273,7 +273,7 @@ func TestAttentionOutage(t *testing.T) {
 	}
 	checkEqual(t, "after calls that failed", since(), start.Add(2*time.Hour+3*time.Minute))
 	d.expectExit("attention --timeout 1s", ExitWaiting, "waits for a person")
-	counts, _, err := (&session{Context: t.Context(), System: System{Now: d.nowFunc()}, commandLine: &d.grammar,
+	counts, _, err := (&session{Context: t.Context(), System: System{Now: d.nowFunc()}, flags: &d.grammar.flags,
 		stores: d.stores()}).countLiveEntries()
 	lines := d.mustAttend("attention --timeout 1s", ExitWaiting)
 	if err != nil || counts[accountRef{"sandbox", "a1"}] != 3 ||

@@ -116,8 +116,7 @@ func (s *session) appendRecord(ctx context.Context, r Record) error {
 	return s.stores.AuditCopies.Write(ctx, s.Now(), item.Document)
 }
 
-// auditedChanges returns a record for each change, the one that completes it if there is one, the oldest first. An item
-// that is not a record becomes a line of its own.
+// auditedChanges returns changesOf all records.
 func (s *session) auditedChanges() ([]Record, error) {
 	if err := s.openStores(); err != nil {
 		return nil, err
@@ -126,6 +125,12 @@ func (s *session) auditedChanges() ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	return changesOf(items), nil
+}
+
+// changesOf returns a record for each change, the one that completes it if there is one, the oldest first. An item that
+// is not a record becomes a line of its own.
+func changesOf(items []AuditItem) []Record {
 	changes := map[string]Record{}
 	for _, item := range items {
 		e := readAuditItem(item)
@@ -142,7 +147,7 @@ func (s *session) auditedChanges() ([]Record, error) {
 	}
 	return slices.SortedFunc(maps.Values(changes), func(a, b Record) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Sequence, b.Sequence), strings.Compare(a.ID, b.ID))
-	}), nil
+	})
 }
 
 type auditCommands struct {

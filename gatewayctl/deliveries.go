@@ -48,8 +48,8 @@ type deliveryView struct {
 // Run lists the notifications whose status came in the range, or today, by the creation of their transactions.
 func (c *deliveriesList) Run(s *session) error {
 	if c.From.IsZero() && c.To.IsZero() {
-		c.From = moment{s.Now().UTC().Truncate(day), true}
-		c.To = c.From
+		today := utcDay{s.Now().UTC().Truncate(day)}
+		c.timeRange = dayRange{today, today}.times()
 	}
 	var views []deliveryView
 	for e, err := range s.entriesInRange(c.Name, c.timeRange, firstDay) {

@@ -91,13 +91,18 @@ type Deployment struct {
 	PaymentLifetime time.Duration `variable:"PAYMENT_LIFETIME" default:"24h" help:"Highest age of pending payments."`
 }
 
-type commandLine struct {
+// flags are those of all commands.
+type flags struct {
 	Deployment `group:"Deployment"`
 	Local      bool `help:"Work on the local run of this folder, or of $$LOCAL_DIR: its tables, secrets and sandbox."`
 
 	JSON   bool   `name:"json" help:"Write JSON, for programs."`
 	Yes    bool   `help:"Apply the change. Without it the change is a dry run."`
 	Reason string `placeholder:"REASON" help:"The reason, for the audit record; --yes needs it."`
+}
+
+type commandLine struct {
+	flags
 
 	Attention attentionCommands `cmd:"" group:"waits" help:"List or close what waits for a person, over all merchants."`
 	Unknown   unknownCommands   `cmd:"" group:"waits" help:"Transactions whose outcome is unknown."`
@@ -181,7 +186,7 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 	}
 	t.grammar.Reason = strings.TrimSpace(t.grammar.Reason)
 	return exitWith(parsed.Run(&session{
-		Context: ctx, System: system, commandLine: &t.grammar, documents: cleanWriter{out, escapeUnprintable},
+		Context: ctx, System: system, flags: &t.grammar.flags, documents: cleanWriter{out, escapeUnprintable},
 	}))
 }
 
@@ -226,6 +231,9 @@ func Run(ctx context.Context, arguments []string, system System) int {
 // wrong.
 func NewTool() (*Tool, error) {
 	t := &Tool{}
+	times := kong.MapperFunc(func(c *kong.DecodeContext, target reflect.Value) error {
+		return decodeTime(c, target, t.env.now())
+	})
 	parser, err := kong.New(&t.grammar,
 		kong.Name("gatewayctl"),
 		kong.Description("Manages merchants and operates the gateway. A change is a dry run, unless --yes is given."),
@@ -247,8 +255,8 @@ func NewTool() (*Tool, error) {
 			"waits": "What waits for a person: begin with gatewayctl attention", "orders": "Transactions",
 			"notify": "Notifications", "shops": "Merchants", "keys": "Operators and keys", "tool": "Audit, tests, tool",
 		},
-		kong.TypeMapper(reflect.TypeFor[utcDay](), kong.MapperFunc(t.decodeTime)),
-		kong.TypeMapper(reflect.TypeFor[moment](), kong.MapperFunc(t.decodeTime)),
+		kong.TypeMapper(reflect.TypeFor[utcDay](), times),
+		kong.TypeMapper(reflect.TypeFor[moment](), times),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(func(value *kong.Value) string {
 			help := kong.DefaultHelpValueFormatter(value)
@@ -297,7 +305,7 @@ func reportError(system System, asJSON bool, err error) int {
 type session struct {
 	context.Context
 	System
-	*commandLine
+	*flags
 	stores *Stores // set by openStores; readOnly in a dry run
 	plan   string  // the detail of the first audit record: what must be known if the change is interrupted
 	// documents is the standard output for a document whose texts are masked: masking it whole would cross them.

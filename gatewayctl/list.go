@@ -137,7 +137,7 @@ func entriesOf(pages iter.Seq2[entryPage, error]) iter.Seq2[*ledger.Entry, error
 // time, for what has no timer. It yields each entry once.
 func (s *session) openEntries(merchants []*merchant.Profile, since time.Time) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
-		sources := []iter.Seq2[*ledger.Entry, error]{entriesOf(s.duePages)}
+		sources := []iter.Seq2[*ledger.Entry, error]{s.dueEntries()}
 		for _, p := range merchants {
 			sources = append(sources, s.entriesSince(p, since))
 		}
@@ -228,13 +228,13 @@ type moment struct {
 	wholeDay bool
 }
 
-// decodeTime decodes a utcDay or a moment. A day is also yesterday or today (UTC). It implements kong.MapperFunc.
-func (t *Tool) decodeTime(c *kong.DecodeContext, target reflect.Value) (err error) {
+// decodeTime decodes a utcDay or a moment, for a kong.MapperFunc. A day is also yesterday or today (UTC).
+func decodeTime(c *kong.DecodeContext, target reflect.Value, now time.Time) (err error) {
 	var text string
 	if err := c.Scan.PopValueInto("time", &text); err != nil {
 		return err
 	}
-	today := t.env.now().UTC().Truncate(day)
+	today := now.UTC().Truncate(day)
 	at, named := map[string]time.Time{"today": today, "yesterday": today.Add(-day)}[text]
 	if !named {
 		at, err = time.Parse(time.DateOnly, text)

@@ -209,7 +209,7 @@ func (s *session) allMerchants() ([]*merchant.Profile, error) {
 }
 
 // ProvideMerchants returns allMerchants for the Run methods of all commands (kong's provider).
-func (*commandLine) ProvideMerchants(s *session) ([]*merchant.Profile, error) {
+func (flags) ProvideMerchants(s *session) ([]*merchant.Profile, error) {
 	return s.allMerchants()
 }
 

@@ -104,7 +104,7 @@ func (s *session) readUse(stored storedCredentials) (func(accountRef) string, er
 func (s *session) countLiveEntries() (counts map[accountRef]int, examples map[accountRef]ledger.Key, err error) {
 	counts, examples = map[accountRef]int{}, map[accountRef]ledger.Key{}
 	read := 0
-	for e, err := range entriesOf(s.duePages) {
+	for e, err := range s.dueEntries() {
 		if err != nil {
 			return nil, nil, err
 		}

@@ -22,10 +22,17 @@ func (s *session) show(value any, rows table) error {
 	if s.JSON {
 		return writeJSON(s.Stdout, value)
 	}
-	var text strings.Builder
+	heading := ""
 	if s.isDryRun {
-		text.WriteString("With --yes this would be:\n")
+		heading = "With --yes this would be:\n"
 	}
+	return rows.write(s.Stdout, heading)
+}
+
+// write writes the rows behind a heading.
+func (rows table) write(to io.Writer, heading string) error {
+	var text strings.Builder
+	text.WriteString(heading)
 	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
@@ -35,7 +42,7 @@ func (s *session) show(value any, rows table) error {
 	}
 	_ = writer.Flush() // a Builder never fails
 	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(s.Stdout, strings.TrimRight(line, " \n")); err != nil {
+		if _, err := fmt.Fprintln(to, strings.TrimRight(line, " \n")); err != nil {
 			return err
 		}
 	}

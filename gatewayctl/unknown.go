@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,7 +66,7 @@ func (c *unknownList) Run(s *session) error {
 	if err := s.openStores(); err != nil {
 		return err
 	}
-	entries := entriesOf(s.duePages)
+	entries := s.dueEntries()
 	if c.Merchant != "" {
 		entries = s.entriesInRange(c.Merchant, c.times(), nil)
 	}
@@ -87,20 +88,22 @@ func (c *unknownList) Run(s *session) error {
 	return showList(s, views)
 }
 
-// duePages reads the pages of the due index.
-func (s *session) duePages(yield func(entryPage, error) bool) {
-	for shard := range ledger.DueShards {
-		query := ledger.DueQuery{Shard: shard, Before: s.Now().Add(365 * day), Limit: ledgerdynamo.MaxPage}
-		for more := true; more; more = query.Cursor != "" {
-			page, next, err := s.stores.Ledger.DueKeys(s, query)
-			query.Cursor = next
-			keys := mapAll(page, func(found ledger.DueKey) ledger.Key { return found.Key })
-			entries, err := s.readEntries(keys, err)
-			if !yield(entryPage{entries: entries}, err) {
-				return
+// dueEntries reads the entries of the due index.
+func (s *session) dueEntries() iter.Seq2[*ledger.Entry, error] {
+	return entriesOf(func(yield func(entryPage, error) bool) {
+		for shard := range ledger.DueShards {
+			query := ledger.DueQuery{Shard: shard, Before: s.Now().Add(365 * day), Limit: ledgerdynamo.MaxPage}
+			for more := true; more; more = query.Cursor != "" {
+				page, next, err := s.stores.Ledger.DueKeys(s, query)
+				query.Cursor = next
+				keys := mapAll(page, func(found ledger.DueKey) ledger.Key { return found.Key })
+				entries, err := s.readEntries(keys, err)
+				if !yield(entryPage{entries: entries}, err) {
+					return
+				}
 			}
 		}
-	}
+	})
 }
 
 type unknownResolve struct {
