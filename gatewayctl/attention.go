@@ -56,7 +56,7 @@ type attentionList struct {
 // the gateway ends by itself.
 func (c *attentionList) Run(s *session, merchants []*merchant.Profile, a *attention) error {
 	since := cmp.Or(c.Since.Time, s.Now().UTC().Truncate(day).Add(-attentionDays*day))
-	for e, err := range s.openEntries(merchants, since) {
+	for e, err := range openEntries(s, merchants, since) {
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ type closedView struct {
 // Run closes what was dealt with outside the gateway. Only the audit record keeps it: the transaction does not change,
 // and a later conflict or dead letter is listed again.
 func (c *attentionClose) Run(s *session, a *attention) error {
-	e, err := s.findEntry(c.ID, ledger.Kind(c.Kind))
+	e, err := findEntry(s, c.ID, ledger.Kind(c.Kind))
 	if err != nil {
 		return err
 	}

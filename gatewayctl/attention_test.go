@@ -273,8 +273,8 @@ func TestAttentionOutage(t *testing.T) {
 	}
 	checkEqual(t, "after calls that failed", since(), start.Add(2*time.Hour+3*time.Minute))
 	d.expectExit("attention --timeout 1s", ExitWaiting, "waits for a person")
-	counts, _, err := (&session{Context: t.Context(), System: System{Now: d.nowFunc()}, flags: &d.grammar.flags,
-		stores: d.stores()}).countLiveEntries()
+	counts, _, err := countLiveEntries(&session{Context: t.Context(), System: System{Now: d.nowFunc()},
+		flags: &d.grammar.flags, stores: d.stores()})
 	lines := d.mustAttend("attention --timeout 1s", ExitWaiting)
 	if err != nil || counts[accountRef{"sandbox", "a1"}] != 3 ||
 		!strings.Contains(lines[0].Detail, "; 3 live transactions") {

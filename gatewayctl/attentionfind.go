@@ -79,7 +79,8 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 		return resendAdvice(e, row, now)
 	case !row.HasStatusLookup && e.OutcomeUncertain(now):
 		return "operator " + e.Operator + " has no status lookup"
-	case !a.pastLifetime(e) || age < a.PaymentLifetime+ledger.StaleAfter || e.Claim.Status == ledger.Successful:
+	case !pastLifetime(a.session, e) || age < a.PaymentLifetime+ledger.StaleAfter ||
+		e.Claim.Status == ledger.Successful:
 		return ""
 	case e.Claim.Status != "":
 		return fmt.Sprintf("the operator claimed %s, and no lookup confirms it", e.Claim.Status)
@@ -240,7 +241,7 @@ func (c *attentionList) addOperators(a *attention, merchants []*merchant.Profile
 	if err != nil {
 		return err
 	}
-	directory := a.newDirectory(credentials.Value)
+	directory := newDirectory(a.session, credentials.Value)
 	a.addUnusableAccounts(directory, merchants)
 	confirmer := &confirm.Confirmer{Operators: directory, LookupTimeout: c.Timeout}
 	for key, use := range a.accounts {

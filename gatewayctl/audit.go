@@ -175,7 +175,7 @@ func (c *auditList) Run(s *session) error {
 
 // readAudit returns all items and copies. Other commands may write meanwhile. It reads the copies before the items, so
 // that each copy has its record. It reads them again after the items, for the records that the first reading missed.
-func (s *session) readAudit() (items []AuditItem, copies []string, err error) {
+func readAudit(s *session) (items []AuditItem, copies []string, err error) {
 	copies, err = s.stores.AuditCopies.Documents(s)
 	if err == nil {
 		items, err = s.stores.Audit.Items(s)
@@ -208,7 +208,7 @@ func (c *auditVerify) Run(s *session) error {
 	if s.stores.AuditCopies == nil {
 		return errNoAuditCopies
 	}
-	items, copies, err := s.readAudit()
+	items, copies, err := readAudit(s)
 	if err != nil {
 		return err
 	}

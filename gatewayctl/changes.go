@@ -86,19 +86,19 @@ func changeIf(change func(*ledger.Entry) bool) entryChange {
 	}
 }
 
-func (s *session) changeEntry(key ledger.Key, change entryChange) (*ledger.Entry, error) {
+func changeEntry(s *session, key ledger.Key, change entryChange) (*ledger.Entry, error) {
 	book := &ledger.Book{Store: s.stores.Ledger, Reader: s.stores.Ledger, Now: s.Now, Rand: s.Rand}
 	return book.Change(s, key, change)
 }
 
 // resolveEntry is changeEntry, and adjusts the merchant's daily amount. limitRefundErr is why a refund failed: the
 // entry is changed all the same.
-func (s *session) resolveEntry(
-	key ledger.Key, change entryChange,
+func resolveEntry(
+	s *session, key ledger.Key, change entryChange,
 ) (resolved *ledger.Entry, limitRefundErr, err error) {
 	var refused error
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
-		return s.changeEntry(key, changeIf(change))
+		return changeEntry(s, key, changeIf(change))
 	}
 	stored, err := s.stores.DailyAmounts.StoreChange(s, store, func(e *ledger.Entry) bool {
 		refused = change(e)

@@ -52,7 +52,7 @@ func (c *deliveriesList) Run(s *session) error {
 		c.timeRange = dayRange{today, today}.times()
 	}
 	var views []deliveryView
-	for e, err := range s.entriesInRange(c.Name, c.timeRange, firstDay) {
+	for e, err := range entriesInRange(s, c.Name, c.timeRange, firstDay) {
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ type deliveryHistory struct {
 
 // Run shows the notifications of one transaction, each attempt and each replay.
 func (c *deliveriesShow) Run(s *session) error {
-	e, p, err := s.findNotified(c.ID)
+	e, p, err := findNotified(s, c.ID)
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (c *deliveriesShow) Run(s *session) error {
 		table{{"to", cmp.Or(to.String(), "no URL")}, {}}, listRows(h.Notifications), table{{}}, eventRows(events)))
 }
 
-func (s *session) findNotified(id string) (*ledger.Entry, *merchant.Profile, error) {
-	e, err := s.findEntry(id, ledger.Payment, ledger.SMS, ledger.Charge)
+func findNotified(s *session, id string) (*ledger.Entry, *merchant.Profile, error) {
+	e, err := findEntry(s, id, ledger.Payment, ledger.SMS, ledger.Charge)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -59,7 +59,7 @@ type seenURLs map[string]undelivered
 // readURLs reads the URLs of a merchant's transactions since a time, and the profile's own.
 func readURLs(s *session, p *merchant.Profile, since time.Time) (seenURLs, error) {
 	seen := seenURLs{p.NotifURL: {}}
-	for e, err := range s.entriesBetween(p.ID, since, s.Now()) {
+	for e, err := range entriesBetween(s, p.ID, since, s.Now()) {
 		if err = cmp.Or(err, s.Err()); err != nil {
 			return nil, err
 		}
@@ -321,7 +321,7 @@ func (e selectedEndpoints) queueParked(s *session) (queued int, err error) {
 				return queued, err
 			}
 			unpark := changeIf(func(e *ledger.Entry) bool { return e.Unpark(ledger.Timestamp(s.Now())) })
-			if _, err = s.changeEntry(key, unpark); err != nil {
+			if _, err = changeEntry(s, key, unpark); err != nil {
 				return queued, fmt.Errorf("%s: %w", key, err)
 			}
 			if queued++; queued%progressEvery == 0 {

@@ -277,7 +277,7 @@ func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst 
 		}
 	}
 	before := x.written
-	for page, err := range x.pagesBetween(p.ID, read, to, cursor) {
+	for page, err := range pagesBetween(x.session, p.ID, read, to, cursor) {
 		if err == nil {
 			page.entries = slices.DeleteFunc(page.entries, func(e *ledger.Entry) bool {
 				return !x.selects(e, from, to)

@@ -155,7 +155,7 @@ func (f *finder) searchKeys() error {
 func (f *finder) searchDays(since time.Time) error {
 	count := 0
 	for _, p := range f.merchants {
-		for e, err := range f.entriesSince(p, since) {
+		for e, err := range entriesSince(f.session, p, since) {
 			if err != nil {
 				return err
 			}
@@ -174,12 +174,12 @@ func (f *finder) searchDays(since time.Time) error {
 const readProgress = 10000
 
 // entriesSince reads the entries that a merchant created from a time on, with progress.
-func (s *session) entriesSince(p *merchant.Profile, since time.Time) iter.Seq2[*ledger.Entry, error] {
+func entriesSince(s *session, p *merchant.Profile, since time.Time) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
 		count := 0
 		since = latestTime(since, p.CreatedAt)
 		fmt.Fprintf(s.Stderr, "Reading the days of %s from %s.\n", p.Name, since.UTC().Format(time.DateOnly))
-		for e, err := range s.entriesBetween(p.ID, since, s.Now()) {
+		for e, err := range entriesBetween(s, p.ID, since, s.Now()) {
 			if !yield(e, cmp.Or(err, s.Err())) {
 				return
 			}

@@ -113,7 +113,7 @@ func (c *keysRevoke) callbackCosts(s *session, current storedRing) (string, erro
 		return "", err
 	}
 	byLookup, lost := 0, []*ledger.Entry{}
-	for e, err := range s.openEntries(merchants, s.Now().Add(-smsReceiptDays*day)) {
+	for e, err := range openEntries(s, merchants, s.Now().Add(-smsReceiptDays*day)) {
 		switch {
 		case err != nil:
 			return "", err

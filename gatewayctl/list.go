@@ -55,7 +55,7 @@ func (c *listCommand) Run(s *session) error {
 		c.From, c.To = c.Day, c.Day
 	}
 	var views []entryView
-	for e, err := range s.entriesInRange(c.Name, c.times(), nil) {
+	for e, err := range entriesInRange(s, c.Name, c.times(), nil) {
 		if err != nil {
 			return err
 		}
@@ -85,12 +85,12 @@ type entryPage struct {
 
 // pagesBetween reads the entries that a merchant created from a day on and before a time, page by page. It begins at a
 // cursor of the first day.
-func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor string) iter.Seq2[entryPage, error] {
+func pagesBetween(s *session, merchantID string, from, to time.Time, cursor string) iter.Seq2[entryPage, error] {
 	return func(yield func(entryPage, error) bool) {
 		for at := from.UTC().Truncate(day); at.Before(to); at = at.Add(day) {
 			for more := true; more; more = cursor != "" {
 				keys, next, err := s.stores.Ledger.Day(s, merchantID, at, cursor, pageSize)
-				entries, err := s.readEntries(keys, err)
+				entries, err := readEntries(s, keys, err)
 				cursor = next
 				if !yield(entryPage{at, entries, next}, err) || err != nil {
 					return
@@ -103,9 +103,9 @@ func (s *session) pagesBetween(merchantID string, from, to time.Time, cursor str
 // progressDays is the time between two lines of progress of a long walk through the days.
 const progressDays = 30 * day
 
-func (s *session) entriesBetween(merchantID string, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
+func entriesBetween(s *session, merchantID string, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
 	return entriesOf(func(yield func(entryPage, error) bool) {
-		for p, err := range s.pagesBetween(merchantID, from, to, "") {
+		for p, err := range pagesBetween(s, merchantID, from, to, "") {
 			if read := p.day.Sub(from.UTC().Truncate(day)); read > 0 && read%progressDays == 0 && p.next == "" {
 				fmt.Fprintln(s.Stderr, "read to", p.day.Format(time.DateOnly))
 			}
@@ -135,11 +135,11 @@ func entriesOf(pages iter.Seq2[entryPage, error]) iter.Seq2[*ledger.Entry, error
 
 // openEntries reads all that is due, which has all that is unknown or parked, and then each merchant's entries since a
 // time, for what has no timer. It yields each entry once.
-func (s *session) openEntries(merchants []*merchant.Profile, since time.Time) iter.Seq2[*ledger.Entry, error] {
+func openEntries(s *session, merchants []*merchant.Profile, since time.Time) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
-		sources := []iter.Seq2[*ledger.Entry, error]{s.dueEntries()}
+		sources := []iter.Seq2[*ledger.Entry, error]{dueEntries(s)}
 		for _, p := range merchants {
-			sources = append(sources, s.entriesSince(p, since))
+			sources = append(sources, entriesSince(s, p, since))
 		}
 		due := map[ledger.Key]bool{}
 		for i, source := range sources {
@@ -172,8 +172,8 @@ func firstDay(p *merchant.Profile, from time.Time) time.Time {
 
 // entriesInRange reads the entries that a merchant created in a range, the oldest first. start, if it is not nil,
 // replaces the beginning of the range.
-func (s *session) entriesInRange(
-	nameOrID string, r timeRange, start func(p *merchant.Profile, from time.Time) time.Time,
+func entriesInRange(
+	s *session, nameOrID string, r timeRange, start func(p *merchant.Profile, from time.Time) time.Time,
 ) iter.Seq2[*ledger.Entry, error] {
 	return func(yield func(*ledger.Entry, error) bool) {
 		from, to, err := r.bounds()
@@ -188,13 +188,13 @@ func (s *session) entriesInRange(
 		if start != nil {
 			from = start(p, from)
 		}
-		s.entriesBetween(p.ID, from, to)(yield)
+		entriesBetween(s, p.ID, from, to)(yield)
 	}
 }
 
 // readEntries reads entries concurrently and returns them in the order of their keys. It skips those that no longer
 // exist. It returns keysErr, the error of reading the keys, at once.
-func (s *session) readEntries(keys []ledger.Key, keysErr error) ([]*ledger.Entry, error) {
+func readEntries(s *session, keys []ledger.Key, keysErr error) ([]*ledger.Entry, error) {
 	if keysErr != nil {
 		return nil, keysErr
 	}

@@ -155,7 +155,7 @@ func (c *merchantAdd) Run(s *session) error {
 		output, err = onboard(s, profile)
 		output.platform = c.platform
 		return "id " + s.revealSecret(profile.ID), err
-	}, func() error { return s.showOnboarding(output) })
+	}, func() error { return showOnboarding(s, output) })
 }
 
 func onboard(s *session, p *merchant.Profile) (output onboardingResult, err error) {
@@ -170,7 +170,7 @@ func onboard(s *session, p *merchant.Profile) (output onboardingResult, err erro
 	}
 	view := merchantViewOf(p, s.Now())
 	view.ID = s.revealSecret(p.ID) // the id of a dry run is never used
-	view.SMS = s.smsRules(p)
+	view.SMS = smsRulesOf(s, p)
 	return onboardingResult{
 		merchantView: view, AccessToken: s.revealSecret(token), ClientID: view.ID,
 		ClientSecret: s.revealSecret(clientSecret), WebhookSecret: webhookSecret.Secret,
@@ -182,7 +182,7 @@ type merchantShow struct{ merchantArgument }
 // Run shows the profile.
 func (c *merchantShow) Run(s *session, p *merchant.Profile) error {
 	view := merchantViewOf(p, s.Now())
-	view.SMS = s.smsRules(p)
+	view.SMS = smsRulesOf(s, p)
 	return s.show(view, append(viewRows(view), smsRows(view.SMS)...))
 }
 

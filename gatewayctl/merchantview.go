@@ -164,7 +164,7 @@ func (r onboardingResult) text() table {
 }
 
 // showOnboarding shows the result, and says which of the merchant's values are not known.
-func (s *session) showOnboarding(r onboardingResult) error {
+func showOnboarding(s *session, r onboardingResult) error {
 	var missing []string
 	names, values := viewCells(r.platform, "variable")
 	for i, name := range names {

@@ -101,7 +101,7 @@ func (operatorCommands) ProvideCredentials(s *session) (stored storedCredentials
 }
 
 // newDirectory returns the drivers with credentials, which need not be stored.
-func (s *session) newDirectory(credentials []byte) *operator.DriverDirectory {
+func newDirectory(s *session, credentials []byte) *operator.DriverDirectory {
 	return drivers.NewDirectory(secret.Static(credentials), nil, s.Now)
 }
 
@@ -168,7 +168,7 @@ type operationCheck struct {
 }
 
 // accountAdvice returns what to do about an account with unusable fields, or whose lookup failed.
-func (s *session) accountAdvice(a accountView, unusable, failed string) string {
+func accountAdvice(s *session, a accountView, unusable, failed string) string {
 	text := "nothing shows that its credentials are wrong, so change none. If the error stays, the operator is down, " +
 		"or its base_url is wrong: docs/operations.md has the runbook"
 	switch {
@@ -189,7 +189,7 @@ func (c *operatorCheck) Run(s *session, stored storedCredentials) error {
 			return fmt.Errorf("there are no credentials for operator %q: add them with operator set", name)
 		}
 	}
-	directory := s.newDirectory(stored.secret.Value)
+	directory := newDirectory(s, stored.secret.Value)
 	var results []operationCheck
 	var failed error
 	for _, account := range accountViews(stored.operators) {
@@ -273,7 +273,7 @@ func (c *operatorCheck) checkAccount(
 	for _, operation := range schema.row.AccountOperations() {
 		unusable := strings.Join(schema.unusable(fields, operation, countries...), "; ")
 		text := cmp.Or(unusable, refused)
-		advice := s.accountAdvice(account, unusable, refused)
+		advice := accountAdvice(s, account, unusable, refused)
 		results = append(results, operationCheck{account, operation, text == "", text, advice})
 	}
 	return results

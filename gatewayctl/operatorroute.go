@@ -61,14 +61,14 @@ func (c *routeSet) Run(s *session, stored storedCredentials) error {
 	}
 	if c.To == noRoute {
 		route.To = noRoute
-	} else if err := s.checkRoute(stored, name, route); err != nil {
+	} else if err := checkRoute(s, stored, name, route); err != nil {
 		return usageError("%w", err)
 	}
 	next, before := stored.withRoute(name, route)
 	if before == route.To {
 		return fmt.Errorf("nothing changes: %s leads to %s already", serviceOf(name, route).text(), before)
 	}
-	changes, err := s.routeChanges(stored, next, name)
+	changes, err := routeChanges(s, stored, next, name)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (c storedCredentials) withRoute(name string, route operator.Route) (next st
 }
 
 // checkRoute returns why a route cannot serve new orders, and what is possible; nil if it can.
-func (s *session) checkRoute(stored storedCredentials, name string, route operator.Route) error {
+func checkRoute(s *session, stored storedCredentials, name string, route operator.Route) error {
 	platformName, id, _ := strings.Cut(route.To, "/")
 	row, known := operator.FindCapabilities(platformName)
 	service := serviceOf(name, route)
@@ -137,14 +137,14 @@ func (s *session) checkRoute(stored storedCredentials, name string, route operat
 		return fmt.Errorf("account %s cannot serve %s: %s. Change it with operator set; accounts that can: %s",
 			route.To, route.Operation, strings.Join(faults, "; "), cmp.Or(joinComma(possible), "none"))
 	}
-	return s.checkCallbackLength(row, name)
+	return checkCallbackLength(s, row, name)
 }
 
 // maxOrderID is the length of the longest order_id (decision "pay-order-id").
 const maxOrderID = 30
 
 // checkCallbackLength refuses a platform that cannot take the longest callback address of the deployment.
-func (s *session) checkCallbackLength(row operator.Capabilities, operatorName string) error {
+func checkCallbackLength(s *session, row operator.Capabilities, operatorName string) error {
 	if row.MaxCallbackURL == 0 {
 		return nil
 	}
@@ -219,8 +219,8 @@ type routeChange struct {
 
 // routeChanges lists the services of an operator that get another account, or the same by a route instead of the
 // default. It reports each account that they leave.
-func (s *session) routeChanges(stored, next storedCredentials, name string) (changes []routeChange, err error) {
-	counts, _, err := s.countLiveEntries()
+func routeChanges(s *session, stored, next storedCredentials, name string) (changes []routeChange, err error) {
+	counts, _, err := countLiveEntries(s)
 	if err != nil {
 		return nil, err
 	}
@@ -304,14 +304,14 @@ type routeResult struct {
 
 // Run checks each route as operator route set does, and its account by a status lookup, once for each account.
 func (c *routeCheck) Run(s *session, stored storedCredentials) error {
-	directory := s.newDirectory(stored.secret.Value)
+	directory := newDirectory(s, stored.secret.Value)
 	lookup, refused := &operatorCheck{Timeout: c.Timeout}, map[operator.Pin]string{}
 	var results []routeResult
 	var failed error
 	for _, name := range slices.Sorted(maps.Keys(stored.routes)) {
 		for _, route := range stored.routes[name] {
 			result := routeResult{serviceView: serviceOf(name, route), To: route.To}
-			if err := s.checkRoute(stored, name, route); err != nil {
+			if err := checkRoute(s, stored, name, route); err != nil {
 				result.Error = err.Error()
 			} else {
 				pin := operator.ParsePin(route.To, "")

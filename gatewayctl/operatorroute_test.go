@@ -113,7 +113,7 @@ func TestCallbackLength(t *testing.T) {
 		var output strings.Builder
 		s := &session{System: System{Stderr: &output, Getenv: func(name string) string { return c.variables[name] }}}
 		got := ""
-		if err := s.checkCallbackLength(row, "orange"); err != nil {
+		if err := checkCallbackLength(s, row, "orange"); err != nil {
 			got = err.Error()
 		}
 		if (got == "") != (c.wantError == "") || !strings.Contains(got, c.wantError) {
@@ -123,7 +123,7 @@ func TestCallbackLength(t *testing.T) {
 			t.Errorf("%s: wrote %q, want %q", name, output.String(), c.wantOutput)
 		}
 		row.MaxCallbackURL = 0
-		checkEqual(t, name+", without a limit", s.checkCallbackLength(row, "orange"), nil)
+		checkEqual(t, name+", without a limit", checkCallbackLength(s, row, "orange"), nil)
 		row.MaxCallbackURL = 120
 	}
 }

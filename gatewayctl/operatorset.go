@@ -73,7 +73,7 @@ func (c *operatorSet) Run(s *session) error {
 	if err != nil {
 		return usageError("%w", err)
 	}
-	return s.changeCredentials(actionSetCredentials, stored, next, changes)
+	return changeCredentials(s, actionSetCredentials, stored, next, changes)
 }
 
 type operatorRotateToken struct {
@@ -110,7 +110,7 @@ func (c *operatorRotateToken) Run(s *session, stored storedCredentials) error {
 	} else if err != nil {
 		return usageError("%w", err)
 	}
-	if err := s.changeCredentials("rotate an operator's token", stored, next, changes); err != nil || s.Yes {
+	if err := changeCredentials(s, "rotate an operator's token", stored, next, changes); err != nil || s.Yes {
 		return err
 	}
 	stored.operators = next
@@ -141,7 +141,7 @@ func tryToken(s *session, account accountView, next storedCredentials) error {
 		return err
 	}
 	check := operatorCheck{Timeout: 10 * time.Second}
-	fault := check.lookUp(s, s.newDirectory(value), account)
+	fault := check.lookUp(s, newDirectory(s, value), account)
 	if fault == "" {
 		fmt.Fprintln(s.Stderr, "The operator accepts the new token: a status lookup with it succeeded.")
 		return nil
@@ -185,14 +185,14 @@ func newCredentialChange(schema accountSchema, id, path, from, to string) creden
 }
 
 // changeCredentials stores the next credentials, and shows their differences from the stored ones.
-func (s *session) changeCredentials(
-	action string, stored storedCredentials, next credentialsByOperator, changes []credentialChange,
+func changeCredentials(
+	s *session, action string, stored storedCredentials, next credentialsByOperator, changes []credentialChange,
 ) error {
 	effective := slices.DeleteFunc(slices.Clone(changes), func(c credentialChange) bool { return c.unchanged })
 	if len(effective) == 0 {
 		return errors.New("nothing changes: the stored credentials have each value of the input already")
 	}
-	if err := s.checkNotInUse(stored, effective); err != nil {
+	if err := checkNotInUse(s, stored, effective); err != nil {
 		return err
 	}
 	value, err := storedCredentials{operators: next, routes: stored.routes}.encode()

@@ -31,14 +31,14 @@ func (c storedCredentials) isCurrent(ref accountRef) bool {
 
 // checkNotInUse refuses to move an account in use to another platform or contract, and to drop it (decision
 // "operator-credentials"). It reads the transactions of all merchants that are not final, but only for such a change.
-func (s *session) checkNotInUse(stored storedCredentials, changes []credentialChange) error {
+func checkNotInUse(s *session, stored storedCredentials, changes []credentialChange) error {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c credentialChange) bool {
 		return !c.identity && !c.dropped
 	})
 	if len(changes) == 0 {
 		return nil
 	}
-	whyInUse, err := s.readUse(stored)
+	whyInUse, err := readUse(s, stored)
 	if err != nil {
 		return err
 	}
@@ -59,13 +59,13 @@ func (s *session) checkNotInUse(stored storedCredentials, changes []credentialCh
 // readUse returns the function that states what uses an account, "" for nothing. That is a route, whether or not a
 // merchant may use the operator, or a live transaction. It is a function that has not read the last change and may
 // still pin a request to the account. It is an operator that a merchant may use, if the account is its current one.
-func (s *session) readUse(stored storedCredentials) (func(accountRef) string, error) {
+func readUse(s *session, stored storedCredentials) (func(accountRef) string, error) {
 	profiles, profilesErr := s.allMerchants()
 	records, recordsErr := s.auditedChanges()
 	if err := cmp.Or(profilesErr, recordsErr); err != nil {
 		return nil, err
 	}
-	counts, examples, err := s.countLiveEntries()
+	counts, examples, err := countLiveEntries(s)
 	until, routes := map[string]time.Time{}, map[accountRef]string{}
 	for _, r := range records {
 		until[r.What] = latestTime(until[r.What], r.At.Add(s.SecretCache))
@@ -101,10 +101,10 @@ func (s *session) readUse(stored storedCredentials) (func(accountRef) string, er
 
 // countLiveEntries counts, by the account that they are pinned to, the entries that may still be sent, looked up or
 // retried there, with an example of each. All of them are in the due index.
-func (s *session) countLiveEntries() (counts map[accountRef]int, examples map[accountRef]ledger.Key, err error) {
+func countLiveEntries(s *session) (counts map[accountRef]int, examples map[accountRef]ledger.Key, err error) {
 	counts, examples = map[accountRef]int{}, map[accountRef]ledger.Key{}
 	read := 0
-	for e, err := range s.dueEntries() {
+	for e, err := range dueEntries(s) {
 		if err != nil {
 			return nil, nil, err
 		}

@@ -119,7 +119,7 @@ func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profil
 // planOneOrRange is plan for one transaction, or without an id for a merchant's statuses of a time range.
 func (c resend) planOneOrRange(s *session, id, nameOrID string, r timeRange) (plan resendPlan, err error) {
 	if id != "" {
-		e, p, err := s.findNotified(id)
+		e, p, err := findNotified(s, id)
 		if err != nil {
 			return plan, err
 		}
@@ -133,7 +133,7 @@ func (c resend) planOneOrRange(s *session, id, nameOrID string, r timeRange) (pl
 	if err != nil {
 		return plan, err
 	}
-	return c.plan(s.entriesBetween(p.ID, firstDay(p, from), to), p)
+	return c.plan(entriesBetween(s, p.ID, firstDay(p, from), to), p)
 }
 
 // run queues what was planned, each notification with its own webhook-id, and shows how many go where. prepare runs
@@ -157,7 +157,7 @@ func (c resend) run(s *session, plan resendPlan, subject, scope string, prepare 
 			return c.wanted(e) && c.change(e, ledger.Timestamp(s.Now()))
 		})
 		for i, item := range plan.items {
-			if _, err := s.changeEntry(item.key, queue); err != nil {
+			if _, err := changeEntry(s, item.key, queue); err != nil {
 				result.Failed = append(result.Failed, item.key.String()+": "+err.Error())
 			} else {
 				result.Queued++

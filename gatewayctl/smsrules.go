@@ -28,9 +28,9 @@ func smsRows(rules []smsRule) table {
 	})
 }
 
-// smsRules returns the rules of the merchant's countries that have an operator for SMS. It needs the operators'
+// smsRulesOf returns the rules of the merchant's countries that have an operator for SMS. It needs the operators'
 // credentials: the routes select the platform, and its account has the senders.
-func (s *session) smsRules(p *merchant.Profile) (rules []smsRule) {
+func smsRulesOf(s *session, p *merchant.Profile) (rules []smsRule) {
 	if !slices.Contains(p.Operations, merchant.OperationSMS) {
 		return nil
 	}
@@ -39,13 +39,13 @@ func (s *session) smsRules(p *merchant.Profile) (rules []smsRule) {
 		fmt.Fprintf(s.Stderr, "The recipient and sender of an SMS are not known here: %s.\n", err)
 		return nil
 	}
-	routes, directory := stored.table(), s.newDirectory(stored.secret.Value)
+	routes, directory := stored.table(), newDirectory(s, stored.secret.Value)
 	for _, code := range p.Countries {
 		for _, name := range p.Operators {
 			service := operator.Service{Operator: name, Country: code, Operation: operator.AccountSMS}
 			if selected, found := routes.Select(service); found {
 				driver, _, _ := directory.Driver(selected.Platform)
-				rules = append(rules, s.smsRule(p, code, selected, driver))
+				rules = append(rules, findSMSRule(s, p, code, selected, driver))
 				break // as the function selects it: the first operator that serves the country
 			}
 		}
@@ -53,9 +53,10 @@ func (s *session) smsRules(p *merchant.Profile) (rules []smsRule) {
 	return rules
 }
 
-// smsRule finds a platform's rule by its own check, which sends nothing: each refusal of a message lists what works.
-func (s *session) smsRule(
-	p *merchant.Profile, code string, selected operator.Selection, driver operator.Driver,
+// findSMSRule finds a platform's rule by its own check, which sends nothing: each refusal of a message lists what
+// works.
+func findSMSRule(
+	s *session, p *merchant.Profile, code string, selected operator.Selection, driver operator.Driver,
 ) smsRule {
 	country, _ := market.ByAlpha2(code)
 	rule := smsRule{

@@ -65,7 +65,7 @@ func (c *smsShow) Run(s *session) error { return c.show(s, ledger.SMS, "") }
 
 // showEntry shows one entry: its facts, and its events in the order of time.
 func showEntry(s *session, kind ledger.Kind, id string) error {
-	e, err := s.findEntry(id, kind)
+	e, err := findEntry(s, id, kind)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func showEntry(s *session, kind ledger.Kind, id string) error {
 }
 
 // findEntry returns the entry with an id and the first of the kinds that has it. It must exist.
-func (s *session) findEntry(id string, kinds ...ledger.Kind) (*ledger.Entry, error) {
+func findEntry(s *session, id string, kinds ...ledger.Kind) (*ledger.Entry, error) {
 	if err := s.openStores(); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ type unknownView struct {
 }
 
 // pastLifetime reports whether a payment is not final at the end of its lifetime, although it is looked up.
-func (s *session) pastLifetime(e *ledger.Entry) bool {
+func pastLifetime(s *session, e *ledger.Entry) bool {
 	lookedUp := !e.PollAt.IsZero() || e.Claim.Status != ""
 	return e.Kind == ledger.Payment && !e.StatusFinal() && lookedUp && s.Now().Sub(e.ReservedAt) >= s.PaymentLifetime
 }
@@ -66,16 +66,16 @@ func (c *unknownList) Run(s *session) error {
 	if err := s.openStores(); err != nil {
 		return err
 	}
-	entries := s.dueEntries()
+	entries := dueEntries(s)
 	if c.Merchant != "" {
-		entries = s.entriesInRange(c.Merchant, c.times(), nil)
+		entries = entriesInRange(s, c.Merchant, c.times(), nil)
 	}
 	var views []unknownView
 	for e, err := range entries {
 		if err != nil {
 			return err
 		}
-		if e.Unknowable() || !e.OutcomeUncertain(s.Now()) && !s.pastLifetime(e) {
+		if e.Unknowable() || !e.OutcomeUncertain(s.Now()) && !pastLifetime(s, e) {
 			continue
 		}
 		views = append(views, unknownView{
@@ -89,7 +89,7 @@ func (c *unknownList) Run(s *session) error {
 }
 
 // dueEntries reads the entries of the due index.
-func (s *session) dueEntries() iter.Seq2[*ledger.Entry, error] {
+func dueEntries(s *session) iter.Seq2[*ledger.Entry, error] {
 	return entriesOf(func(yield func(entryPage, error) bool) {
 		for shard := range ledger.DueShards {
 			query := ledger.DueQuery{Shard: shard, Before: s.Now().Add(365 * day), Limit: ledgerdynamo.MaxPage}
@@ -97,7 +97,7 @@ func (s *session) dueEntries() iter.Seq2[*ledger.Entry, error] {
 				page, next, err := s.stores.Ledger.DueKeys(s, query)
 				query.Cursor = next
 				keys := mapAll(page, func(found ledger.DueKey) ledger.Key { return found.Key })
-				entries, err := s.readEntries(keys, err)
+				entries, err := readEntries(s, keys, err)
 				if !yield(entryPage{entries: entries}, err) {
 					return
 				}
@@ -129,7 +129,7 @@ func (c *unknownResolve) Run(s *session) error {
 			"without spaces: give it with --as")
 	}
 	key := ledger.Key{Kind: ledger.Kind(c.Kind), ID: c.ID}
-	e, err := s.findEntry(c.ID, key.Kind)
+	e, err := findEntry(s, c.ID, key.Kind)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *unknownResolve) Run(s *session) error {
 	var resolved *ledger.Entry
 	return s.executeAndShow("resolve as "+c.As, key.String()+" of "+e.Merchant, func() (string, error) {
 		var limitRefundErr, failed error
-		resolved, limitRefundErr, failed = s.resolveEntry(key, change)
+		resolved, limitRefundErr, failed = resolveEntry(s, key, change)
 		if failed != nil {
 			return "nothing", failed
 		}
@@ -168,7 +168,7 @@ func (c *unknownResolve) resolution(s *session, e *ledger.Entry) (entryChange, e
 		if err != nil {
 			return nil, err
 		}
-		operators := s.newDirectory(current.Value)
+		operators := newDirectory(s, current.Value)
 		if c.As == resolveByLookup {
 			return lookUpResolution(s, e, &confirm.Confirmer{Operators: operators, LookupTimeout: c.Timeout})
 		}
