@@ -1,23 +1,28 @@
 package gatewayctl
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
-	"slices"
+	"io"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
+
+	"mobilegateway/gatewayctl/deployment"
 )
 
 // TestEveryCommandHasAnExample compares the tool's page with the tool: each command has an example, and each exit code
 // a row.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	page := readFile(t, "../docs/gatewayctl.md")
-	tool, err := NewTool()
-	if err != nil {
+	text, err := os.ReadFile("../docs/gatewayctl.md")
+	tool, toolErr := NewTool()
+	if err := errors.Join(err, toolErr); err != nil {
 		t.Fatal(err)
 	}
+	page := string(text)
 	leaves := 0
 	for _, command := range tool.parser.Model.Leaves(true) {
 		leaves++
@@ -36,51 +41,44 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
-// TestPrintedExports runs each export that the runbooks print, and compares the columns of its output with those that
-// the pages name.
-func TestPrintedExports(t *testing.T) {
-	runbooks, page := readFile(t, "../docs/operations.md"), readFile(t, "../docs/gatewayctl.md")
-	named := regexp.MustCompile("`([a-z_]+)`")
-	_, columns, _ := strings.Cut(page, "\n| Columns | Meaning |\n|---|---|\n")
-	columns, _, _ = strings.Cut(columns, "\n\n")
-	var documented []string
-	for row := range strings.Lines(columns) {
-		for _, name := range named.FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
-			documented = append(documented, name[1])
-		}
-	}
-	checkEqual(t, "the columns in docs/gatewayctl.md", documented, csvColumns)
-	needed := regexp.MustCompile("[Cc]olumn `([a-z_]+)` of the export")
-	for _, column := range needed.FindAllStringSubmatch(runbooks, -1) {
-		if !slices.Contains(documented, column[1]) {
-			t.Errorf("a runbook needs the column %s, which no export has", column[1])
-		}
-	}
-	lines := regexp.MustCompile(`(?m)^ *gatewayctl (export .*)$`).FindAllStringSubmatch(runbooks, -1)
-	if len(lines) < 4 {
-		t.Fatalf("the runbooks print %d exports, want at least 4", len(lines))
-	}
-	t.Chdir(t.TempDir())
-	for _, line := range lines {
-		d, shop := newShopTool(t)
-		d.addDeliveredPayment(shop, 1, d.now)
-		command, file, isRedirected := strings.Cut(line[1], " > ")
-		code, text, stderr := d.run(command)
-		if _, output, found := strings.Cut(command, "--output "); found && !isRedirected {
-			file, _, _ = strings.Cut(output, " ")
-			text = readFile(t, file)
-		}
-		heading, _, _ := strings.Cut(text, "\n")
-		if code != ExitDone || heading != strings.Join(documented, ",") {
-			t.Errorf("%s: exit %d, %s; the columns of %s are %q", line[1], code, stderr, file, heading)
-		}
-	}
-}
-
 // commandName is a command as it is typed, without its arguments.
 func commandName(command *kong.Node) string {
 	if command.Parent == nil {
 		return ""
 	}
 	return strings.TrimSpace(commandName(command.Parent) + " " + command.Name)
+}
+
+// A line that ends before its command gets all commands that can follow, by subject, and the one to begin with.
+func TestMissingCommandListsAll(t *testing.T) {
+	tool, err := NewTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(arguments ...string) (code int, stderr string) {
+		var text strings.Builder
+		code = tool.Run(t.Context(), arguments, deployment.System{
+			Stdout: io.Discard, Stderr: &text, Getenv: func(string) string { return "" }, Now: time.Now,
+			Connect: func(deployment.System, deployment.Names) (*deployment.Stores, error) {
+				return nil, errors.New("there is no deployment")
+			},
+		})
+		return code, text.String()
+	}
+	_, all := run()
+	_, after, found := strings.Cut(all, "\nWhat waits for a person: begin with gatewayctl attention\n  attention ")
+	if !found || !strings.Contains(after, "\n\nMerchants\n  merchant ") {
+		t.Errorf("no subjects, or not what waits first: %s", all)
+	}
+	for _, command := range tool.commands {
+		if strings.Count(all, "\n  "+command.Name+" ") != 1 {
+			t.Errorf("%s is not listed once: %s", command.Name, all)
+		}
+		for _, below := range command.Children {
+			if code, stderr := run(command.Name); len(command.Children) > 1 && code == ExitUsage &&
+				!strings.Contains(stderr, "\n  "+below.Name+" ") {
+				t.Errorf("%s: %s is not listed: %s", command.Name, below.Name, stderr)
+			}
+		}
+	}
 }

@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-)
 
-const (
-	localFlag     = "local"
-	localVariable = "LOCAL_DIR"
-	localFolder   = ".local"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/session"
 )
 
 // environment are the variables and the clock that the command line is read with. With --local the variables of the
@@ -40,10 +38,10 @@ func (e *environment) loadLocalRun(parsed *kong.Context) {
 		return
 	}
 	for _, element := range parsed.Path {
-		if element.Flag == nil || element.Flag.Name != localFlag || parsed.FlagValue(element.Flag) != true {
+		if element.Flag == nil || element.Flag.Name != session.LocalFlag || parsed.FlagValue(element.Flag) != true {
 			continue
 		}
-		folder := cmp.Or(e.processVariable(localVariable), localFolder)
+		folder := cmp.Or(e.processVariable(session.LocalVariable), session.LocalFolder)
 		e.localRun, e.readError = readLocal(folder)
 		if errors.Is(e.readError, fs.ErrNotExist) {
 			e.readError = fmt.Errorf("no local run uses %s: make run, or set LOCAL_DIR to its folder", folder)
@@ -71,13 +69,13 @@ func readLocal(folder string) (map[string]string, error) {
 		return nil, err
 	}
 	var run struct {
-		platform
+		merchants.Platform
 		SandboxURL string `json:"sandbox_url" variable:"SANDBOX_URL"`
 	}
 	if err := json.Unmarshal(text, &run); err != nil {
 		return nil, err
 	}
-	names, values := viewCells(run, "variable")
+	names, values := output.Cells(run, "variable")
 	for i, name := range names {
 		found[name] = values[i]
 	}

@@ -12,20 +12,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 	"github.com/posener/complete"
 
-	"mobilegateway/shared/dailyamount"
-	"mobilegateway/shared/ledger"
+	"mobilegateway/gatewayctl/accounts"
+	"mobilegateway/gatewayctl/attention"
+	"mobilegateway/gatewayctl/audit"
+	"mobilegateway/gatewayctl/deliveries"
+	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/keys"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/session"
+	"mobilegateway/gatewayctl/slots"
+	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/webhook"
 )
 
 // The exit codes.
@@ -37,113 +43,46 @@ const (
 	ExitWaiting = 3
 )
 
-// Ledger is the part of the ledger's store that the tool uses.
-type Ledger interface {
-	ledger.Reader
-	ledger.Writer
-	ledger.DayIndex
-	ledger.DueQueue
-	ledger.ReferenceIndex
-}
-
-// Stores are the stores of one deployment.
-type Stores struct {
-	Merchants      merchant.Registry
-	Ledger         Ledger
-	EndpointHealth webhook.HealthStore
-	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
-	Secrets        SecretStore
-	Audit          AuditLog
-	AuditCopies    AuditCopies // nil if the deployment names no log group: nothing can be changed
-	// Caller returns the identity of the person or the program that runs the tool.
-	Caller func(context.Context) (string, error)
-}
-
-// System is the tool's environment. User is the person at the keyboard. Connect opens the stores of a deployment;
-// commands that need none never call it. It receives the variables and the deployment as the command line changed them
-// (--local).
-type System struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Getenv         func(string) string
-	User           string
-	Now            func() time.Time
-	Rand           io.Reader
-	Connect        func(env System, deployment Deployment) (*Stores, error)
-}
-
-// Deployment names the tables and secrets of a deployment, by flags or by the variables that its functions have.
-type Deployment struct {
-	LedgerTable       string `variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions."`
-	MerchantTable     string `variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants."`
-	LimitTable        string `variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of merchants' limits."`
-	OperatorSecret    string `variable:"OPERATOR_CREDENTIALS_SECRET" placeholder:"NAME" help:"Operator secret."`
-	TokenKeySecret    string `variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Private token key secret."`
-	CallbackKeySecret string `variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Callback key secret."`
-	WebhookKeySecret  string `variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Webhook key secret."`
-	AuditLogGroup     string `variable:"AUDIT_LOG_GROUP" placeholder:"NAME" help:"Log group of audit records."`
-	// TokenPublicKeySecret is the secret with the public ring of token keys.
-	TokenPublicKeySecret string `variable:"TOKEN_PUBLIC_KEY_SECRET" placeholder:"NAME" help:"Public token key secret."`
-
-	SandboxURL      string        `variable:"SANDBOX_URL" placeholder:"URL" help:"Address of the sandbox operator."`
-	SecretCache     time.Duration `variable:"SECRET_CACHE_TTL" default:"5m" help:"How long functions cache secrets."`
-	ProfileCache    time.Duration `variable:"PROFILE_CACHE_TTL" default:"30s" help:"How long they cache profiles."`
-	PaymentLifetime time.Duration `variable:"PAYMENT_LIFETIME" default:"24h" help:"Highest age of pending payments."`
-}
-
-// flags are those of all commands.
-type flags struct {
-	Deployment `group:"Deployment"`
-	Local      bool `help:"Work on the local run of this folder, or of $$LOCAL_DIR: its tables, secrets and sandbox."`
-
-	JSON   bool   `name:"json" help:"Write JSON, for programs."`
-	Yes    bool   `help:"Apply the change. Without it the change is a dry run."`
-	Reason string `placeholder:"REASON" help:"The reason, for the audit record; --yes needs it."`
-}
-
 type commandLine struct {
-	flags
+	session.Flags
 
-	Attention attentionCommands `cmd:"" group:"waits" help:"List or close what waits for a person, over all merchants."`
-	Unknown   unknownCommands   `cmd:"" group:"waits" help:"Transactions whose outcome is unknown."`
-	Find      findCommand       `cmd:"" group:"orders" help:"Find transactions by an id, a key or a number."`
-	List      listCommand       `cmd:"" group:"orders" help:"List a merchant's transactions of today or other days."`
-	Payment   struct {
-		Show paymentShow `cmd:"" help:"Show a payment's history."`
+	Attention attention.Waiting `cmd:"" group:"waits" help:"List or close what waits for a person, over all merchants."`
+
+	Unknown transactions.Unknown `cmd:"" group:"waits" help:"Transactions whose outcome is unknown."`
+
+	Find    transactions.Find `cmd:"" group:"orders" help:"Find transactions by an id, a key or a number."`
+	List    transactions.List `cmd:"" group:"orders" help:"List a merchant's transactions of today or other days."`
+	Payment struct {
+		Show transactions.ShowPayment `cmd:"" help:"Show a payment's history."`
 	} `cmd:"" group:"orders" help:"Mobile money payments."`
 	Charge struct {
-		Show chargeShow `cmd:"" help:"Show a charge's history."`
+		Show transactions.ShowCharge `cmd:"" help:"Show a charge's history."`
 	} `cmd:"" group:"orders" help:"Charges."`
 	SMS struct {
-		Show smsShow `cmd:"" help:"Show an SMS's history."`
+		Show transactions.ShowSMS `cmd:"" help:"Show an SMS's history."`
 	} `cmd:"" group:"orders" name:"sms" help:"SMS."`
-	Export        exportCommand         `cmd:"" group:"orders" help:"Export transactions for reconciliation."`
-	Deliveries    deliveriesCommands    `cmd:"" group:"notify" help:"Notifications to merchants."`
-	Endpoint      endpointCommands      `cmd:"" group:"notify" help:"URLs at which merchants are notified."`
-	Webhook       webhookCommands       `cmd:"" group:"notify" help:"A merchant's address for notifications."`
-	Merchant      merchantCommands      `cmd:"" group:"shops" help:"Merchants: add, show, change, suspend."`
-	Host          hostCommands          `cmd:"" group:"shops" help:"Hosts that a merchant's notif_url may name."`
-	Token         tokenCommands         `cmd:"" group:"shops" help:"Long-lived access tokens of a merchant."`
-	ClientSecret  clientSecretCommands  `cmd:"" group:"shops" help:"Client secrets of a merchant."`
-	WebhookSecret webhookSecretCommands `cmd:"" group:"shops" help:"Secrets that sign a merchant's notifications."`
-	Operator      operatorCommands      `cmd:"" group:"keys" help:"Operators' credentials and routes."`
-	Keys          keysCommands          `cmd:"" group:"keys" help:"Rings of signing keys."`
-	Audit         auditCommands         `cmd:"" group:"tool" help:"The record of all changes and exports."`
+	Export transactions.Export `cmd:"" group:"orders" help:"Export transactions for reconciliation."`
 
-	Slot       slotCommands              `cmd:"" group:"tool" help:"Bookable test times at the sandbox operator."`
+	Deliveries deliveries.Commands `cmd:"" group:"notify" help:"Notifications to merchants."`
+	Endpoint   merchants.Endpoints `cmd:"" group:"notify" help:"URLs at which merchants are notified."`
+	Webhook    merchants.Webhook   `cmd:"" group:"notify" help:"A merchant's address for notifications."`
+
+	Merchant      merchants.Commands       `cmd:"" group:"shops" help:"Merchants: add, show, change, suspend."`
+	Host          merchants.Hosts          `cmd:"" group:"shops" help:"Hosts that a merchant's notif_url may name."`
+	Token         merchants.Tokens         `cmd:"" group:"shops" help:"Long-lived access tokens of a merchant."`
+	ClientSecret  merchants.ClientSecrets  `cmd:"" group:"shops" help:"Client secrets of a merchant."`
+	WebhookSecret merchants.WebhookSecrets `cmd:"" group:"shops" help:"Secrets that sign a merchant's notifications."`
+
+	Operator accounts.Commands `cmd:"" group:"keys" help:"Operators' credentials and routes."`
+	Keys     keys.Commands     `cmd:"" group:"keys" help:"Rings of signing keys."`
+
+	Audit      audit.Commands            `cmd:"" group:"tool" help:"The record of all changes and exports."`
+	Slot       slots.Commands            `cmd:"" group:"tool" help:"Bookable test times at the sandbox operator."`
 	Completion kongcompletion.Completion `cmd:"" group:"tool" help:"Activate shell completion, or print its code (-c)."`
 }
 
 // exitCode is the parser's panic that ends the program, after --help for example. Run recovers it.
 type exitCode int
-
-// errUsage marks errors of the command line or of a setting.
-var errUsage = errors.New("usage")
-
-// usageError returns an error that ends the tool with ExitUsage.
-func usageError(format string, values ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{errUsage}, values...)...)
-}
 
 // Tool is the parsed grammar of the command line, which takes longer to make than most commands take. It runs one
 // command at a time.
@@ -158,18 +97,19 @@ type Tool struct {
 const completionVariable = "COMP_LINE"
 
 // Run runs a command with the arguments after the tool's name and returns the exit code.
-func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code int) {
+func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.System) (code int) {
 	defer func() {
 		if ended, ok := recover().(exitCode); ok {
 			code = int(ended)
 		}
 	}()
 	t.env = &environment{processVariable: system.Getenv, now: system.Now}
-	out := &trackedWriter{Writer: system.Stdout}
-	system.Stdout, system.Stderr = cleanWriter{out, cleanText}, cleanWriter{system.Stderr, cleanText}
+	out := &output.TrackedWriter{Writer: system.Stdout}
+	system.Stdout, system.Stderr = output.CleanWriter{Next: out, Clean: output.CleanText},
+		output.CleanWriter{Next: system.Stderr, Clean: output.CleanText}
 	system.Getenv = t.env.get
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
-	exitWith := func(err error) int { return reportError(system, t.grammar.JSON && !out.written, err) }
+	exitWith := func(err error) int { return reportError(system, t.grammar.JSON && !out.Written, err) }
 	t.parser.Model.Children = t.commands
 	t.parser.Model.HelpFlag.Set = false // kong leaves it set, and then selects no default command
 	if t.env.get(completionVariable) != "" {
@@ -182,11 +122,12 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system System) (code
 	}
 	if err != nil {
 		t.grammar.JSON = slices.Contains(arguments, "--json") // a failed parse may not have set it
-		return exitWith(usageError("%w", listMissingCommand(err)))
+		return exitWith(output.UsageError("%w", listMissingCommand(err)))
 	}
 	t.grammar.Reason = strings.TrimSpace(t.grammar.Reason)
-	return exitWith(parsed.Run(&session{
-		Context: ctx, System: system, flags: &t.grammar.flags, documents: cleanWriter{out, escapeUnprintable},
+	return exitWith(parsed.Run(&session.Session{
+		Context: ctx, System: system, Flags: &t.grammar.Flags, Documents: output.CleanWriter{Next: out,
+			Clean: output.EscapeUnprintable},
 	}))
 }
 
@@ -218,7 +159,7 @@ func (t *Tool) selectCommand(arguments []string) {
 }
 
 // Run makes the tool and runs one command.
-func Run(ctx context.Context, arguments []string, system System) int {
+func Run(ctx context.Context, arguments []string, system deployment.System) int {
 	tool, err := NewTool()
 	if err != nil {
 		fmt.Fprintln(system.Stderr, "gatewayctl:", err)
@@ -232,7 +173,7 @@ func Run(ctx context.Context, arguments []string, system System) int {
 func NewTool() (*Tool, error) {
 	t := &Tool{}
 	times := kong.MapperFunc(func(c *kong.DecodeContext, target reflect.Value) error {
-		return decodeTime(c, target, t.env.now())
+		return session.DecodeTime(c, target, t.env.now())
 	})
 	parser, err := kong.New(&t.grammar,
 		kong.Name("gatewayctl"),
@@ -241,6 +182,8 @@ func NewTool() (*Tool, error) {
 		kong.Vars{
 			"charge_notif_help": "Send charges whose outcome became known after a 504 to notif_url.",
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
+			"find_since_help":   "From this UTC day, yesterday or today on; the last 7 days if not given.",
+			"send_since_help":   "With --merchant: the first UTC day, or RFC 3339 time, of the statuses.",
 			"route_channel_help": "Only this channel of pay. Without it the route is for the platform's channels " +
 				"that have no route of their own.",
 			"sms_notify_enum": "registered,any",
@@ -255,8 +198,8 @@ func NewTool() (*Tool, error) {
 			"waits": "What waits for a person: begin with gatewayctl attention", "orders": "Transactions",
 			"notify": "Notifications", "shops": "Merchants", "keys": "Operators and keys", "tool": "Audit, tests, tool",
 		},
-		kong.TypeMapper(reflect.TypeFor[utcDay](), times),
-		kong.TypeMapper(reflect.TypeFor[moment](), times),
+		kong.TypeMapper(reflect.TypeFor[session.UTCDay](), times),
+		kong.TypeMapper(reflect.TypeFor[session.Moment](), times),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(func(value *kong.Value) string {
 			help := kong.DefaultHelpValueFormatter(value)
@@ -282,74 +225,22 @@ func NewTool() (*Tool, error) {
 
 // reportError writes an error for people and, as JSON, for programs, and returns the exit code. If the command already
 // wrote its result, such as the failed check of an account, that result stays the only JSON document.
-func reportError(system System, asJSON bool, err error) int {
+func reportError(system deployment.System, asJSON bool, err error) int {
 	if err == nil {
 		return ExitDone
 	}
-	usage := errors.Is(err, errUsage)
+	usage := errors.Is(err, output.ErrUsage)
 	fmt.Fprintln(system.Stderr, "gatewayctl:", err)
 	if asJSON {
 		// The standard error already has the same text, so a failed write needs no second report.
-		_ = writeJSON(system.Stdout, errorOutput{strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usage})
+		_ = output.WriteJSON(system.Stdout,
+			output.Error{Error: strings.TrimPrefix(err.Error(), output.ErrUsage.Error()+": "), Usage: usage})
 	}
 	switch {
 	case usage:
 		return ExitUsage
-	case errors.Is(err, errWaiting):
+	case errors.Is(err, attention.ErrWaiting):
 		return ExitWaiting
 	}
 	return ExitFailed
-}
-
-// session is one run of the tool. Commands change things only within execute.
-type session struct {
-	context.Context
-	System
-	*flags
-	stores *Stores // set by openStores; readOnly in a dry run
-	plan   string  // the detail of the first audit record: what must be known if the change is interrupted
-	// documents is the standard output for a document whose texts are masked: masking it whole would cross them.
-	documents io.Writer
-	isDryRun  bool // a change was tried and not made
-}
-
-// openStores connects to the deployment once. It is called after the command line is checked, so that a wrong line is
-// reported without a deployment.
-func (s *session) openStores() (err error) {
-	if s.stores != nil {
-		return nil
-	}
-	s.stores, err = s.Connect(s.System, s.Deployment)
-	if err == nil && !s.Yes {
-		s.stores = s.stores.readOnly()
-	}
-	return err
-}
-
-// findMerchant returns a copy of the profile with a name or an id.
-func (s *session) findMerchant(nameOrID string) (*merchant.Profile, error) {
-	if err := s.openStores(); err != nil {
-		return nil, err
-	}
-	id, err := s.stores.Merchants.IDByName(s, nameOrID)
-	if err != nil {
-		return nil, err
-	}
-	profile, err := s.stores.Merchants.Profile(s, cmp.Or(id, nameOrID))
-	if err != nil {
-		return nil, err
-	}
-	if profile == nil {
-		return nil, fmt.Errorf("there is no merchant %q: gatewayctl merchant list shows all", nameOrID)
-	}
-	return profile.Clone(), nil
-}
-
-type merchantArgument struct {
-	Name string `arg:"" name:"merchant" help:"The merchant's name or id."`
-}
-
-// ProvideProfile returns the profile for the Run method of every command with a merchantArgument (kong's provider).
-func (c merchantArgument) ProvideProfile(s *session) (*merchant.Profile, error) {
-	return s.findMerchant(c.Name)
 }

@@ -1,4 +1,4 @@
-package gatewayctl
+package gatewayctl_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )
@@ -23,7 +24,7 @@ var arnPattern = regexp.MustCompile(`^arn:aws:[a-z]+:eu-west-1:123456789012:` +
 // policyPermissions are the permissions for tables, secrets and audit records in the page's policy.
 func policyPermissions(t *testing.T) []string {
 	t.Helper()
-	_, rest, _ := strings.Cut(readFile(t, "../docs/gatewayctl.md"), "```json\n")
+	_, rest, _ := strings.Cut(gatewayctltest.ReadFile(t, "../docs/gatewayctl.md"), "```json\n")
 	text, _, _ := strings.Cut(rest, "```")
 	var policy struct {
 		Statement []struct {
@@ -54,28 +55,28 @@ func policyPermissions(t *testing.T) []string {
 
 // TestPolicyMatchesCalls runs a command of each kind: the page's policy allows their calls, and no others.
 func TestPolicyMatchesCalls(t *testing.T) {
-	d, client, record := newLocalAWSTool(t)
-	d.variables["LIMIT_TABLE"] = "limits"
+	d, client, record := gatewayctltest.NewOnLocalAWS(t)
+	d.Variables["LIMIT_TABLE"] = "limits"
 	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
-		d.apply("keys add " + ring)
+		d.Apply("keys add " + ring)
 	}
-	d.useSandboxOperator()
-	shop := d.onboardShop()
-	d.apply("merchant suspend ShopA")
-	e := d.addDeliveredPayment(shop, 1, d.now)
+	d.UseSandboxOperator()
+	shop := d.OnboardShop()
+	d.Apply("merchant suspend ShopA")
+	e := d.AddDeliveredPayment(shop, 1, d.Now)
 	e.Version, e.CountsDailyAmount, e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = 1, true, ledger.Unknown,
-		ledger.Pending, time.Time{}, nil, d.now.Add(time.Minute)
+		ledger.Pending, time.Time{}, nil, d.Now.Add(time.Minute)
 	e.Reschedule()
 	if _, err := ledgerdynamo.New(client.DynamoDB(), "ledger").Insert(context.Background(), e); err != nil {
 		t.Fatal(err)
 	}
-	d.mustRun("list ShopA --day 2026-03-01", nil)
-	d.mustRun("unknown list", nil)
-	d.apply("unknown resolve pay ShopA_1 --as failed")
-	d.mustRun("endpoint show ShopA", nil)
-	d.mustRun("audit verify", nil)
+	d.MustRun("list ShopA --day 2026-03-01", nil)
+	d.MustRun("unknown list", nil)
+	d.Apply("unknown resolve pay ShopA_1 --as failed")
+	d.MustRun("endpoint show ShopA", nil)
+	d.MustRun("audit verify", nil)
 	called := map[string]bool{}
-	for _, action := range d.logs.actions {
+	for _, action := range d.Logs.Actions {
 		called["logs:"+action+" audit:log-stream:audit"] = true
 	}
 	for _, call := range record.Calls() {

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/deployment"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := gatewayctl.Run(ctx, os.Args[1:], gatewayctl.System{
+	code := gatewayctl.Run(ctx, os.Args[1:], deployment.System{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, User: currentUser(), Now: time.Now, Rand: rand.Reader,
-		Connect: gatewayctl.Connect,
+		Connect: deployment.Connect,
 	})
 	stop()
 	os.Exit(code)

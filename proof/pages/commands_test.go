@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/deployment"
 )
 
 // command is one command line of a page, in a block or in inline code.
@@ -202,12 +203,12 @@ func invalidControlCommand(arguments []string, mention bool) string {
 	// the test has no local run
 	arguments = slices.DeleteFunc(slices.Clone(arguments), func(argument string) bool { return argument == "--local" })
 	var stderr bytes.Buffer
-	exit := gatewayctl.Run(context.Background(), arguments, gatewayctl.System{
+	exit := gatewayctl.Run(context.Background(), arguments, deployment.System{
 		Stdin: strings.NewReader(`{"sandbox":{"current":"a1","accounts":{"a1":{` +
 			`"base_url":"https://operator.example","access_token":"t"}}}}`),
 		Stdout: io.Discard, Stderr: &stderr, Getenv: placeholderDeployment, User: "a reader", Now: time.Now,
 		Rand: zeros{},
-		Connect: func(gatewayctl.System, gatewayctl.Deployment) (*gatewayctl.Stores, error) {
+		Connect: func(deployment.System, deployment.Names) (*deployment.Stores, error) {
 			return nil, errNoDeployment
 		},
 	})

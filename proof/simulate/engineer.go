@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/auditlog"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
@@ -63,10 +65,10 @@ func (w *World) runCommand(i *instance, arguments ...string) (output []byte, don
 	tool := w.tools.Get().(*gatewayctl.Tool)
 	defer w.tools.Put(tool) // also after a crash: the next command sets everything again
 	var out, messages bytes.Buffer
-	code := tool.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), gatewayctl.System{
+	code := tool.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), deployment.System{
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &messages, Getenv: w.environment,
 		Now: i.Now, Rand: i,
-		Connect: func(gatewayctl.System, gatewayctl.Deployment) (*gatewayctl.Stores, error) {
+		Connect: func(deployment.System, deployment.Names) (*deployment.Stores, error) {
 			return w.storesOf(i), nil
 		},
 	})
@@ -79,9 +81,9 @@ func (w *World) runCommand(i *instance, arguments ...string) (output []byte, don
 }
 
 // storesOf are the stores of one run of gatewayctl.
-func (w *World) storesOf(i *instance) *gatewayctl.Stores {
+func (w *World) storesOf(i *instance) *deployment.Stores {
 	client := w.tableClient(i)
-	return &gatewayctl.Stores{
+	return &deployment.Stores{
 		Merchants: merchantdynamo.NewRegistry(client, merchantTable), Ledger: ledgerdynamo.New(client, ledgerTable),
 		EndpointHealth: webhookdynamo.New(client, ledgerTable, i.Now),
 		DailyAmounts: &dailyamount.Counter{
@@ -98,11 +100,11 @@ type controlSecrets struct {
 	instance *instance
 }
 
-// Get implements gatewayctl.SecretStore.
-func (s controlSecrets) Get(_ context.Context, name string) (gatewayctl.StoredSecret, error) {
+// Get implements deployment.SecretStore.
+func (s controlSecrets) Get(_ context.Context, name string) (deployment.StoredSecret, error) {
 	s.world.gate(s.instance, "secret "+name)
 	value, err := s.world.secrets.Fetch(time.Now(), name, s.world.tape)
-	return gatewayctl.StoredSecret{Name: name, Value: value, Revision: revision(value)}, err
+	return deployment.StoredSecret{Name: name, Value: value, Revision: revision(value)}, err
 }
 
 // errSecretChanged is the error of a Put after another change.
@@ -114,8 +116,8 @@ func revision(value []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Put implements gatewayctl.SecretStore.
-func (s controlSecrets) Put(_ context.Context, current gatewayctl.StoredSecret, value []byte) error {
+// Put implements deployment.SecretStore.
+func (s controlSecrets) Put(_ context.Context, current deployment.StoredSecret, value []byte) error {
 	s.world.gate(s.instance, "put secret "+current.Name)
 	if stored, _ := s.world.secrets.Current(current.Name); revision(stored) != current.Revision {
 		return errSecretChanged
@@ -127,32 +129,32 @@ func (s controlSecrets) Put(_ context.Context, current gatewayctl.StoredSecret, 
 // auditLog stores audit records and their copies.
 type auditLog controlSecrets
 
-// Append implements gatewayctl.AuditLog.
-func (a auditLog) Append(_ context.Context, r gatewayctl.Record) (gatewayctl.AuditItem, error) {
+// Append implements auditlog.Log.
+func (a auditLog) Append(_ context.Context, r auditlog.Record) (auditlog.Item, error) {
 	a.world.gate(a.instance, "audit record")
 	items := a.world.auditItems
 	if r.Sequence = int64(len(items)) + 1; r.Sequence > 1 {
 		r.Previous = revision([]byte(items[len(items)-1].Document))
 	}
 	document, err := json.Marshal(r)
-	item := gatewayctl.AuditItem{Key: fmt.Sprintf("audit#%012d", r.Sequence), Document: string(document)}
+	item := auditlog.Item{Key: fmt.Sprintf("audit#%012d", r.Sequence), Document: string(document)}
 	a.world.auditItems, a.instance.isAudited = append(items, item), true
 	return item, err
 }
 
-// Items implements gatewayctl.AuditLog.
-func (a auditLog) Items(context.Context) ([]gatewayctl.AuditItem, error) {
+// Items implements auditlog.Log.
+func (a auditLog) Items(context.Context) ([]auditlog.Item, error) {
 	return a.world.auditItems, nil
 }
 
-// Write implements gatewayctl.AuditCopies.
+// Write implements auditlog.Copies.
 func (a auditLog) Write(_ context.Context, _ time.Time, document string) error {
 	a.world.gate(a.instance, "audit copy")
 	a.world.auditCopies = append(a.world.auditCopies, document)
 	return nil
 }
 
-// Documents implements gatewayctl.AuditCopies.
+// Documents implements auditlog.Copies.
 func (a auditLog) Documents(context.Context) ([]string, error) { return a.world.auditCopies, nil }
 
 // verifyAudit checks that the audit records are complete (invariant 10), unless the last command has crashed.

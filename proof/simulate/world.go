@@ -16,7 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/auditlog"
 	"mobilegateway/proof/simulate/kernel"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
@@ -71,7 +71,7 @@ type World struct {
 	operatorNext map[string]time.Time
 	checker      *checker
 	violation    error
-	auditItems   []gatewayctl.AuditItem
+	auditItems   []auditlog.Item
 	auditCopies  []string
 
 	// The changes by hazards.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"
@@ -244,7 +245,7 @@ func (s *leakStory) runTool(arguments ...string) []byte {
 	s.Helper()
 	var stdout, stderr bytes.Buffer
 	code := gatewayctl.Run(s.Context(), append([]string{"--local", "--yes", "--reason", "leaked"}, arguments...),
-		gatewayctl.System{
+		deployment.System{
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, User: "test",
 			Now: time.Now, Rand: rand.Reader,
 			Getenv: func(name string) string {
@@ -253,7 +254,7 @@ func (s *leakStory) runTool(arguments ...string) []byte {
 				}
 				return os.Getenv(name)
 			},
-			Connect: gatewayctl.Connect,
+			Connect: deployment.Connect,
 		})
 	if code != gatewayctl.ExitDone {
 		s.Fatalf("%v: exit %d: %s", arguments, code, stderr.String())

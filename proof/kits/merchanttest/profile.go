@@ -12,7 +12,7 @@ import (
 
 // SeededReader returns reproducible random bytes.
 func SeededReader(seed int64) io.Reader {
-	return rand.New(rand.NewSource(seed)) //nolint:gosec // reproducible on purpose
+	return rand.New(rand.NewSource(seed))
 }
 
 // NewProfile makes a profile that is entitled to all operations in Ivory Coast and Senegal with the sandbox.

@@ -42,7 +42,7 @@ var hazardVariants = []variant{
 		world: kindOfOrder(1).with(choices{"has a new address": last, "has faults of payer": 0, "rate of crashes": 0,
 			"rate of late records": 0, "rate of cold starts": 0}),
 		edits: []edit{{
-			"gatewayctl/merchant.go", "p.UpdatedAt = s.Now().UTC().Truncate(time.Millisecond)",
+			"gatewayctl/merchants/merchant.go", "p.UpdatedAt = s.Now().UTC().Truncate(time.Millisecond)",
 			"p.UpdatedAt = p.UpdatedAt.UTC().Truncate(time.Millisecond)",
 		}},
 	},
@@ -146,7 +146,7 @@ var hazardVariants = []variant{
 		invariants: []int{10},
 		world:      choices{"has changes by an engineer": last},
 		edits: []edit{{
-			"gatewayctl/audit.go", "record, err := s.newRecord(action, subject)",
+			"gatewayctl/session/execute.go", "record, err := s.newRecord(action, subject)",
 			"first, changed := act()\n\tact = func() (string, error) { return first, changed }\n\t" +
 				"record, err := s.newRecord(action, subject)",
 		}},
@@ -156,9 +156,9 @@ var hazardVariants = []variant{
 		invariants: []int{10},
 		world:      choices{"has changes by an engineer": last},
 		edits: []edit{{
-			"gatewayctl/audit.go", "return s.stores.AuditCopies.Write(ctx, s.Now(), item.Document)",
-			"if r.Outcome == OutcomeStarted {\n\t\titem.Document += \" \"\n\t}\n\t" +
-				"return s.stores.AuditCopies.Write(ctx, s.Now(), item.Document)",
+			"gatewayctl/session/execute.go", "return s.Stores.AuditCopies.Write(ctx, s.Now(), item.Document)",
+			"if r.Outcome == auditlog.OutcomeStarted {\n\t\titem.Document += \" \"\n\t}\n\t" +
+				"return s.Stores.AuditCopies.Write(ctx, s.Now(), item.Document)",
 		}},
 	},
 }

@@ -1,0 +1,337 @@
+package accounts_test
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/accounts"
+	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
+	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/secret"
+)
+
+// statusServer is an operator's server that has no orders and records the last request.
+type statusServer struct {
+	*httptest.Server
+	lastRequest string
+}
+
+func newStatusServer(t *testing.T) *statusServer {
+	l := &statusServer{}
+	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		l.lastRequest = r.Method + " " + r.RequestURI + " " + string(body)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(l.Close)
+	return l
+}
+
+// The tool looks up statuses in the protocol of each platform's own driver, as the functions do. The guide to a new
+// operator runs this test with a driver of its own.
+func TestOperatorCheckUsesEachProtocol(t *testing.T) {
+	const checkOrder = "check-gatewayctl_1"
+	for _, name := range operator.Platforms() {
+		t.Run(name, func(t *testing.T) {
+			row, _ := operator.FindCapabilities(name)
+			_, served := drivers.NewDirectory(nil, nil, nil).AccountFields(name)
+			if !served || !row.HasStatusLookup {
+				t.Skip("it has no driver yet, or no status lookup")
+			}
+			server, d := newStatusServer(t), gatewayctltest.New(t)
+			e := d.MustReadEntry(d.AddUnknownPayment(d.OnboardShop()))
+			e.Operator, e.Channel, e.Country = row.Reach[0].Operator, row.Channels[0], row.Countries()[0]
+			e.Account, e.Material, e.AmountAsSent = name+"/a1", "key1", "1"
+			d.Ledger.Overwrite(e)
+			d.Input = gatewayctltest.CredentialsOf(t, name, "a1", gatewayctltest.NewAccount(t, name, server.URL, "t"))
+			d.Apply("operator set -")
+			own, _ := drivers.NewDirectory(secret.Static(d.Input), nil, d.Clock()).StatusLookup(e)
+			probe := e.Clone()
+			probe.ID, probe.Material = checkOrder, checkOrder
+			probe.UpstreamKey, _ = operator.NewPaymentKey(row.KeyForm, checkOrder, strings.NewReader(checkOrder))
+			for line, entry := range map[string]*ledger.Entry{
+				"operator check " + name: probe, "unknown resolve pay " + e.ID: e,
+			} {
+				call := operator.StatusCall{Call: operator.NewCall(entry), Channel: e.Channel, Lang: "en", Amount: "1"}
+				own.LookUpPayment(t.Context(), call)
+				expected := server.lastRequest
+				server.lastRequest = ""
+				d.Exec(line)
+				if expected == "" || server.lastRequest != expected {
+					t.Errorf("%s sent %q, want %q", line, server.lastRequest, expected)
+				}
+			}
+		})
+	}
+}
+
+func TestOperators(t *testing.T) {
+	address, methods := gatewayctltest.NewTokenServer(t)
+	d := gatewayctltest.New(t)
+	good, bad := gatewayctltest.NewAccount(t, "orange", address, "good"),
+		gatewayctltest.NewAccount(t, "orange", address, "bad")
+	d.Input = strings.Replace(gatewayctltest.CredentialsOf(t, "orange", "a1", good), "orange", "Orange", 1)
+	d.Apply("operator set -")
+	d.MustRun("operator check", nil)
+	d.Input = gatewayctltest.CredentialsOf(t, "mtn", "m", good)
+	d.Apply("operator set -")
+	d.Input = gatewayctltest.CredentialsOf(t, "orange", "a2", bad)
+	d.Apply("operator set -")
+	gatewayctltest.Equal(t, "merged accounts", gatewayctltest.Query[[]accounts.AccountView](d, "operator list"),
+		[]accounts.AccountView{
+			{Operator: "mtn", Account: "m", Current: true, BaseURL: address}, {Operator: "orange", Account: "a1",
+				Current: false, BaseURL: address}, {Operator: "orange", Account: "a2", Current: true, BaseURL: address},
+		})
+	code, out, stderr := d.Exec("operator check")
+	if code != gatewayctl.ExitFailed || strings.Count(out, " true ") < 8 || strings.Count(out, "401") != 4 ||
+		strings.Contains(out+stderr, "good") || strings.Contains(out+stderr, "bad") {
+		t.Errorf("check: exit %d, %s%s", code, out, stderr)
+	}
+	d.MustRun("operator check mtn", nil)
+	gatewayctltest.Equal(t, "what the checks sent", len(methods), 1)
+	gatewayctltest.Equal(t, "lookups for five checked accounts", methods[http.MethodGet], 5)
+	d.ExpectExit("operator check sandbox", gatewayctl.ExitFailed, "no credentials")
+	d.ExpectExit("operator set /nowhere/file", gatewayctl.ExitUsage, "/nowhere/file")
+}
+
+// A check names the operation that an account cannot serve, and the countries without a sender.
+func TestOperatorCheckIsByOperation(t *testing.T) {
+	address, _ := gatewayctltest.NewTokenServer(t)
+	d, account := gatewayctltest.New(t), gatewayctltest.NewAccount(t, "sandbox", address, "good")
+	delete(account, "service_id") // stored by an earlier version
+	delete(account, "user_sms.sender.CD")
+	account["contact_id"] = "v\n"
+	d.Vault.Values["operators"] = []byte(gatewayctltest.CredentialsOf(t, "sandbox", "a1", account))
+	code, out, _ := d.Exec("operator check --json")
+	var results []accounts.OperationCheck
+	if err := json.Unmarshal([]byte(out), &results); err != nil || code != gatewayctl.ExitFailed {
+		t.Fatalf("exit %d, %v in %s", code, err, out)
+	}
+	got := map[string]string{}
+	for _, r := range results {
+		got[r.Operation] = r.Error
+		gatewayctltest.Equal(t, r.Operation, r.OK, r.Error == "")
+	}
+	gatewayctltest.Equal(t, "errors", got, map[string]string{
+		"charge": "service_id is missing", "pay": "",
+		"sms":      "contact_id has spaces at its ends, or characters that are not printable ASCII",
+		"user-sms": "user_sms.sender is missing for CD",
+	})
+}
+
+// A file is read strictly: each fault is named, and nothing is changed.
+func TestOperatorSetIsStrict(t *testing.T) {
+	d := gatewayctltest.New(t)
+	d.UseSandboxOperator()
+	before := string(d.Vault.Values["operators"])
+	for text, want := range map[string]string{
+		`{"other":{"current":"a"}}`:                                                  `"other"`,
+		`{"sandbox":{"current":"a9"}}`:                                               "sandbox.current",
+		`{"sandbox":{"currentt":"a1"}}`:                                              "sandbox.currentt: unknown field",
+		`{"sandbox":{"accounts":{"a1":{"acess_token":"x"}}}}`:                        "a1.acess_token: unknown field",
+		`{"sandbox":{"accounts":{"a1":{"Access_Token":"x"}}}}`:                       "a1.Access_Token: unknown field",
+		`{"sandbox":{"accounts":{"a1":{"access_token":7}}}}`:                         "a1.access_token: is not a text",
+		`{"sandbox":{"accounts":{"a1":{"access_token":null}}}}`:                      "a1.access_token: is not a text",
+		`{"sandbox":{"accounts":{"a1":{"access_token":{}}}}}`:                        "a1.access_token: is not a text",
+		`{"sandbox":{"accounts":{"a1":{"access_token":""}}}}`:                        "a1.access_token: is empty",
+		`{"sandbox":{"accounts":{"a1":{"access_token":"Bearer x"}}}}`:                "has a space",
+		`{"sandbox":{"accounts":{"a1":{"user_sms":"x"}}}}`:                           "a1.user_sms: is not an object",
+		`{"sandbox":{"accounts":{"a1":{"user_sms.gw_token":"x"}}}}`:                  `"user_sms.gw_token"`,
+		`{"sandbox":{"accounts":{"a1":{"user_sms":{"sender":{"ci":"tel:+2251"}}}}}}`: "sender.CI|",
+		`{"sandbox":{"accounts":{"a1":{"user_sms":{"sender":{"CI":"2251"}}}}}}`:      "sender.CI: is not a sender",
+		`{"sandbox":{"accounts":{"a1":"x"}}}`:                                        "accounts.a1: is not an object",
+		`{"sandbox":{"accounts":[]}}`:                                                "accounts: is not an object",
+		`{"sandbox":{"accounts":{"":{}}}}`:                                           "the id",
+		`{"sandbox":{"current":1}}`:                                                  "sandbox.current: is not the id",
+		`{"sandbox":{},"SANDBOX":{}}`:                                                "twice",
+		`{"sandbox":{"current":"a1","current":"a1"}}`:                                "sandbox.current",
+		`{"sandbox":{"current":"a2","accounts":{"a2":{"access_token":"x"}}}}`: "a2 is incomplete: " +
+			"base_url is missing; service_id is missing",
+		`{SECRET`: "JSON object",
+		`[]`:      "JSON object",
+		` `:       "empty",
+	} {
+		d.Input = text
+		d.ExpectBoth("operator set -", gatewayctl.ExitUsage, want)
+	}
+	d.Input = `{"sandbox":{"accounts":{"a1":{"base_url":"http://hunter2@127.0.0.1:1","service_id":"hunter2 "}}}}`
+	_, out, stderr := d.Exec("operator set -")
+	if strings.Contains(out+stderr, "hunter2") {
+		t.Errorf("an error quotes a value: %s%s", out, stderr)
+	}
+	gatewayctltest.Equal(t, "the credentials", string(d.Vault.Values["operators"]), before)
+}
+
+// A file may name a part of an account: the rest stays, also what this version does not know.
+func TestOperatorSetMergesFields(t *testing.T) {
+	d := gatewayctltest.New(t)
+	account := gatewayctltest.NewAccount(t, "sandbox", "https://op.example", "t1")
+	account["later.field"] = "kept"
+	d.Vault.Values["operators"] = []byte(gatewayctltest.CredentialsOf(t, "sandbox", "a1", account))
+	for _, input := range []string{`{}`, `{"sandbox":{"current":"a1","accounts":{"a1":{"access_token":"t1"}}}}`} {
+		d.Input = input
+		d.ExpectBoth("operator set -", gatewayctl.ExitFailed, "nothing changes")
+	}
+	gatewayctltest.Equal(t, "audit records of no change", len(d.Audit.Records), 0)
+	d.Input = `{"sandbox":{"accounts":{"a1":{"access_token":"t2","base_url":"https://op.example",
+		"user_sms":{"gw_token":"v","sender":{"SN":"tel:+2211"},"sender_name":"Payments"}}}}}`
+	want := []accounts.CredentialChange{
+		{Operator: "sandbox", Account: "a1", Field: "access_token", From: "(secret)", To: "(secret, changed)"},
+		{Operator: "sandbox", Account: "a1", Field: "user_sms.gw_token", From: "(secret)", To: "(secret, not changed)"},
+		{Operator: "sandbox", Account: "a1", Field: "user_sms.sender.SN", From: "tel:+2250000", To: "tel:+2211"},
+		{Operator: "sandbox", Account: "a1", Field: "user_sms.sender_name", From: "v", To: "Payments"},
+	}
+	gatewayctltest.Equal(t, "the difference", gatewayctltest.Query[[]accounts.CredentialChange](d, "operator set -"),
+		want)
+	d.Apply("operator set -")
+	maps.Copy(account, map[string]string{
+		"access_token": "t2", "user_sms.sender.SN": "tel:+2211", "user_sms.sender_name": "Payments",
+	})
+	gatewayctltest.Equal(t, "the account", credentials.ReadFields(storedAccount(d, "sandbox", "a1")), account)
+	d.ExpectOutput("audit", "sandbox a1: access_token, user_sms.sender.SN, user_sms.sender_name")
+}
+
+func TestRotateToken(t *testing.T) {
+	d := gatewayctltest.New(t)
+	d.ExpectExit("operator rotate-token sandbox", gatewayctl.ExitFailed, "no account")
+	d.UseSandboxOperator()
+	d.Input = "hunter2\n"
+	d.ExpectExit("operator rotate-token sandbox --account a9", gatewayctl.ExitFailed, `no account "a9"`)
+	d.ExpectExit("operator rotate-token other", gatewayctl.ExitFailed, "no account")
+	d.ExpectOutput("operator rotate-token Sandbox", "access_token", "(secret, changed)")
+	d.Apply("operator rotate-token sandbox")
+	account := gatewayctltest.NewAccount(t, "sandbox", "http://127.0.0.1:1", "hunter2")
+	gatewayctltest.Equal(t, "the account", credentials.ReadFields(storedAccount(d, "sandbox", "a1")), account)
+	d.ExpectBoth("operator rotate-token sandbox", gatewayctl.ExitFailed, "nothing changes")
+	for input, want := range map[string]string{"": "empty", "Bearer hunter2": "has a space", `{"a":1}`: "JSON"} {
+		d.Input = input
+		d.ExpectBoth("operator rotate-token sandbox -", gatewayctl.ExitUsage, want)
+	}
+	delete(account, "service_id") // stored by an earlier version
+	d.Vault.Values["operators"] = []byte(gatewayctltest.CredentialsOf(t, "sandbox", "a1", account))
+	d.Input = "renewed"
+	d.ExpectBoth("operator rotate-token sandbox", gatewayctl.ExitDone, "a1 is incomplete: service_id is missing")
+	_, out, stderr := d.Exec("audit")
+	if !strings.Contains(out, "rotate an operator's token") || strings.Contains(out+stderr, "hunter2") {
+		t.Errorf("audit: %s%s", out, stderr)
+	}
+}
+
+// The dry run tries the new token by a status lookup, and only warns: --yes stores what the person decided.
+func TestRotateTokenTriesTheToken(t *testing.T) {
+	address, methods := gatewayctltest.NewTokenServer(t)
+	d := gatewayctltest.New(t)
+	d.Vault.Values["operators"] = []byte(gatewayctltest.CredentialsOf(t, "sandbox", "a1",
+		gatewayctltest.NewAccount(t, "sandbox", address, "old")))
+	for token, want := range map[string]string{"good": "accepts the new token", "mistyped": "Warning: a status"} {
+		d.Input = token
+		code, out, stderr := d.Exec("operator rotate-token sandbox")
+		if code != gatewayctl.ExitDone || !strings.Contains(stderr, want) || strings.Contains(out+stderr, token+"\n") {
+			t.Errorf("%s: exit %d, without %q: %s%s", token, code, want, out, stderr)
+		}
+	}
+	gatewayctltest.Equal(t, "calls of the operator", methods, map[string]int{http.MethodGet: 2})
+	d.Apply("operator rotate-token sandbox")
+	gatewayctltest.Equal(t, "calls with --yes", methods[http.MethodGet], 2)
+}
+
+// decision "operator-credentials": an account in use is neither moved to another contract nor dropped.
+func TestAccountInUse(t *testing.T) {
+	const moved = `{"sandbox":{"accounts":{"a1":{"base_url":"http://127.0.0.1:2"}}}}`
+	replaced := gatewayctltest.CredentialsOf(t, "sandbox", "a2",
+		gatewayctltest.NewAccount(t, "sandbox", "http://127.0.0.1:2", "t"))
+	for name, c := range map[string]struct {
+		use  func(d *gatewayctltest.Tool, shop merchants.Onboarding)
+		want string // "" if both changes are made
+	}{
+		"not used": {func(*gatewayctltest.Tool, merchants.Onboarding) {}, ""},
+		"final": {func(d *gatewayctltest.Tool, shop merchants.Onboarding) { d.AddDeliveredPayment(shop, 1, d.Now) },
+			""},
+		"unknown payment": {func(d *gatewayctltest.Tool, shop merchants.Onboarding) { d.AddUnknownPayment(shop) },
+			"1 transaction that may still call the operator, such as payment ShopA_1"},
+		"unknown charge": {func(d *gatewayctltest.Tool, shop merchants.Onboarding) {
+			e := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
+			e.Account, e.Operator, e.PollAt = "a1", "sandbox", d.Now.Add(24*time.Hour)
+			e.Reschedule()
+			d.Ledger.Overwrite(e)
+		}, "such as charge"},
+		"SMS due to the payer": {func(d *gatewayctltest.Tool, shop merchants.Onboarding) {
+			e := d.AddDeliveredPayment(shop, 1, d.Now)
+			e.UserSMS, e.UserSMSAt = ledger.UserSMSDue, d.Now.Add(time.Minute)
+			e.Reschedule()
+			d.Ledger.Overwrite(e)
+		}, "such as payment ShopA_1"},
+		"changed a minute ago": {func(d *gatewayctltest.Tool, _ merchants.Onboarding) {
+			d.Input = `{"sandbox":{"accounts":{"a2":{"user_sms":{"sender_name":"Other"}}}}}`
+			d.Now = d.Now.Add(time.Minute)
+			d.Apply("operator set -")
+			d.Now = d.Now.Add(-time.Minute)
+		}, "try again then"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, shop := gatewayctltest.NewShop(t)
+			d.UseSandboxOperator()
+			d.Input = moved
+			d.ExpectBoth("operator set -", gatewayctl.ExitFailed,
+				"it is current, and merchant ShopA may use the operator")
+			d.Input = replaced
+			d.ExpectBoth("operator set - --replace", gatewayctl.ExitFailed, "cannot be dropped: it is current")
+			d.Apply("operator set -")
+			d.Now = d.Now.Add(time.Minute)
+			c.use(d, shop)
+			d.Now = d.Now.Add(4*time.Minute + time.Second)
+			for input, line := range map[string]string{moved: "operator set -", replaced: "operator set - --replace"} {
+				d.Input = input
+				if c.want == "" {
+					d.MustRun(line, nil)
+				} else {
+					d.ExpectBoth(line, gatewayctl.ExitFailed, c.want)
+				}
+			}
+			d.Input = `{"sandbox":{"accounts":{"a1":{"access_token":"renewed"}}}}`
+			d.Apply("operator set -")
+		})
+	}
+}
+
+// An entry needs its account while it may still be sent, retried or looked up, or while its payer's SMS is due.
+func TestMayCallOperator(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry ledger.Entry
+		want  bool
+	}{
+		"reserved SMS":       {ledger.Entry{State: ledger.Reserved}, true},
+		"unknown SMS":        {ledger.Entry{State: ledger.Unknown}, true},
+		"sent SMS":           {ledger.Entry{State: ledger.Done, Status: ledger.MessageWaiting}, false},
+		"refused charge":     {ledger.Entry{State: ledger.Refused}, false},
+		"pending payment":    {ledger.Entry{State: ledger.Done, Status: ledger.Pending}, true},
+		"successful payment": {ledger.Entry{State: ledger.Done, Status: ledger.Successful}, false},
+		"released payment":   {ledger.Entry{State: ledger.Released, Status: ledger.Pending}, false},
+		"released payment, claim": {
+			ledger.Entry{State: ledger.Released, Claim: ledger.Claim{Status: ledger.Successful}}, true,
+		},
+		"successful payment, SMS":  {ledger.Entry{Status: ledger.Successful, UserSMS: ledger.UserSMSDue}, true},
+		"successful payment, sent": {ledger.Entry{Status: ledger.Successful, UserSMS: ledger.UserSMSSent}, false},
+	} {
+		c.entry.Kind = ledger.SMS
+		switch {
+		case strings.Contains(name, "payment"):
+			c.entry.Kind = ledger.Payment
+		case strings.Contains(name, "charge"):
+			c.entry.Kind = ledger.Charge
+		}
+		gatewayctltest.Equal(t, name, entries.MayCallOperator(&c.entry), c.want)
+	}
+}

@@ -1,0 +1,374 @@
+package attention_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/accounts"
+	"mobilegateway/gatewayctl/attention"
+	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/session"
+	"mobilegateway/gatewayctl/transactions"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/webhook"
+)
+
+// The list leaves out everything that the gateway ends by itself.
+func TestAttentionIsEmpty(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	d.AddDeliveredPayment(shop, 1, d.Now)
+	waiting := d.AddDeliveredPayment(shop, 2, d.Now)
+	waiting.Outbox, waiting.Delivered = waiting.Delivered, nil
+	waiting.Outbox[0].NextAttemptAt, waiting.Outbox[0].LastReason = d.Now.Add(time.Hour), "server"
+	waiting.Reschedule()
+	d.Ledger.Overwrite(waiting)
+	parked := d.AddDeliveredPayment(shop, 3, d.Now) // its endpoint is enabled: the sweep queues it
+	parked.Outbox, parked.Delivered = parked.Delivered, nil
+	parked.Outbox[0].Parked, parked.Outbox[0].NextAttemptAt = true, d.Now.Add(time.Hour)
+	parked.Reschedule()
+	d.Ledger.Overwrite(parked)
+	d.AddUnknownPayment(shop)      // its lookups continue
+	d.AddUnknownCharge(shop, "c1") // the merchant may still retry
+	gatewayctltest.Equal(t, "lines", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	if _, out, stderr := d.Exec("attention"); out != "" || !strings.Contains(stderr, "There is none") {
+		t.Errorf("an empty list: %q, %q", out, stderr)
+	}
+}
+
+func TestAttentionUnknown(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	charge := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
+	charge.ReservedAt, charge.SentAt, charge.UpstreamKey = d.Now, d.Now, "ShopA.c1"
+	d.Ledger.Overwrite(charge)
+	d.Now = d.Now.Add(time.Second)
+	pay := d.AddDeliveredPayment(shop, 1, d.Now)
+	pay.Status, pay.FinalAt, pay.Delivered, pay.PollAt, pay.ReservedAt = ledger.Pending, time.Time{}, nil,
+		d.Now.Add(time.Minute), d.Now
+	pay.Reschedule()
+	d.Ledger.Overwrite(pay)
+	charged := gatewayctltest.Line{What: "unknown-outcome", Merchant: "ShopA", Subject: charge.Key.String(),
+		Detail:  "the merchant may send the same request again until 2026-03-02T11:50:00Z, ShopA.c1",
+		Command: "gatewayctl unknown resolve charge " + charge.ID + " --as OUTCOME --yes --reason REASON"}
+	d.Now = d.Now.Add(time.Hour)
+	gatewayctltest.Equal(t, "an hour later", gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting),
+		[]gatewayctltest.Line{charged})
+	gatewayctltest.Equal(t, "unknown list", len(gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")), 1)
+	d.Now = d.Now.Add(24 * time.Hour)
+	charged.Detail = "get the outcome from the operator by the upstream key, ShopA.c1"
+	paid := gatewayctltest.Line{What: "unknown-outcome", Merchant: "ShopA", Subject: "pay#ShopA_1",
+		Detail:  "past its lifetime, and no lookup has ended it",
+		Command: "gatewayctl unknown resolve pay ShopA_1 --yes --reason REASON"}
+	gatewayctltest.Equal(t, "a day later", gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting),
+		[]gatewayctltest.Line{charged, paid})
+	// A payment that was accepted and is pending past its lifetime was missing in this list.
+	gatewayctltest.Equal(t, "unknown list", len(gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")), 2)
+	gatewayctltest.Equal(t, "unknown list of a merchant",
+		len(gatewayctltest.Query[[]transactions.UnknownView](d,
+			"unknown list ShopA --from 2026-03-01 --to 2026-03-01")), 2)
+	pay.Claim = ledger.Claim{Status: ledger.Failed, At: d.Now}
+	d.Ledger.Overwrite(pay)
+	lines := gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting)
+	gatewayctltest.Equal(t, "claimed", lines[1].Detail, "the operator claimed failed, and no lookup confirms it")
+	d.Apply("unknown resolve pay ShopA_1 --as failed", "unknown resolve charge "+charge.ID+" --as not-applied")
+	gatewayctltest.Equal(t, "resolved", len(gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitDone)), 0)
+}
+
+// A conflict and a dead letter are listed until a person closes them, and again if another one follows.
+func TestAttentionClose(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	conflict := func(status ledger.Status) ledger.Conflict {
+		return ledger.Conflict{Status: status, Reason: "final", Source: "callback", At: d.Now}
+	}
+	e := d.AddDeliveredPayment(shop, 1, d.Now)
+	e.Conflicts = []ledger.Conflict{conflict(ledger.Failed)}
+	d.Ledger.Overwrite(e)
+	want := gatewayctltest.Line{What: "conflict", Merchant: "ShopA", Subject: "pay#ShopA_1",
+		Detail:  "callback reported failed (final), we have successful; operator's reference none",
+		Command: "gatewayctl attention close pay ShopA_1 --yes --reason REASON"}
+	gatewayctltest.Equal(t, "conflict", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
+		[]gatewayctltest.Line{want})
+	d.Now = d.Now.Add(time.Hour)
+	gatewayctltest.Equal(t, "closed", gatewayctltest.Query[attention.ClosedView](d, "attention close pay ShopA_1"),
+		attention.ClosedView{Subject: "pay#ShopA_1", Merchant: "ShopA", Closed: "1 conflict"})
+	gatewayctltest.Equal(t, "after a dry run", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)), 1)
+	d.Apply("attention close pay ShopA_1")
+	gatewayctltest.Equal(t, "closed", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	gatewayctltest.Equal(t, "the entry is unchanged", d.MustReadEntry(e.Key).Version, e.Version)
+	d.ExpectBoth("attention close pay ShopA_1", gatewayctl.ExitFailed, "no open conflict")
+	d.ExpectExit("attention close pay ShopA_9", gatewayctl.ExitFailed, "no payment")
+	d.Now = d.Now.Add(time.Hour)
+	e.Conflicts = append(e.Conflicts, conflict(ledger.Cancelled))
+	d.Ledger.Overwrite(e)
+	gatewayctltest.Equal(t, "another one", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)), 1)
+	d.Now = d.Now.Add(30 * session.Day)
+	gatewayctltest.Equal(t, "old transactions", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	gatewayctltest.Equal(t, "old transactions with --since",
+		len(gatewayctltest.Attend(d, "attention --since 2026-03-01", gatewayctl.ExitWaiting)), 1)
+}
+
+func TestAttentionNotifications(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	dead := func(number int) {
+		e := d.AddDeliveredPayment(shop, number, d.Now)
+		e.Outbox, e.Delivered = e.Delivered, nil
+		e.Outbox[0].DeadReason, e.Outbox[0].DeliveredAt = "server", time.Time{}
+		e.FailedAttempts = []ledger.FailedAttempt{{Status: ledger.Successful, At: d.Now.Add(time.Hour)}}
+		d.Ledger.Overwrite(e)
+	}
+	dead(1)
+	one := gatewayctltest.Line{What: "dead-letter", Merchant: "ShopA", Subject: "1 notification", Detail: "ShopA_1",
+		Command: "gatewayctl deliveries replay ShopA_1 --yes --reason REASON"}
+	gatewayctltest.Equal(t, "one dead letter", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
+		[]gatewayctltest.Line{one})
+	for number := 2; number <= 5; number++ {
+		dead(number)
+	}
+	many := gatewayctltest.Line{What: "dead-letter", Merchant: "ShopA", Subject: "5 notifications",
+		Detail: "ShopA_1, ShopA_2, ShopA_3 and 2 more",
+		Command: "gatewayctl deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-01 --dead-letters " +
+			"--yes --reason REASON"}
+	gatewayctltest.Equal(t, "dead letters", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
+		[]gatewayctltest.Line{many})
+	d.Apply("attention close pay ShopA_1")
+	gatewayctltest.Equal(t, "one closed before it died",
+		gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)[0].Subject, "5 notifications")
+	d.Now = d.Now.Add(2 * time.Hour)
+	d.Apply("attention close pay ShopA_1")
+	gatewayctltest.Equal(t, "one closed", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)[0].Subject,
+		"4 notifications")
+	d.Apply(strings.TrimSuffix(strings.TrimPrefix(many.Command, "gatewayctl "), " --yes --reason REASON"))
+	gatewayctltest.Equal(t, "replayed", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+
+	parked := d.AddDeliveredPayment(shop, 9, d.Now)
+	parked.NotifyURL, parked.Outbox, parked.Delivered = "https://shop.example/n?x=1&y", parked.Delivered, nil
+	parked.Outbox[0].Parked, parked.Outbox[0].NextAttemptAt = true, d.Now.Add(time.Hour)
+	parked.Reschedule()
+	d.Ledger.Overwrite(parked)
+	d.Health.StoreHealth(webhook.Health{Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: parked.NotifyURL},
+		LastReason: "gone", LastStatus: 410, DisabledAt: d.Now})
+	gatewayctltest.Equal(t, "a disabled endpoint", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
+		[]gatewayctltest.Line{{
+			What: "endpoint-disabled", Merchant: "ShopA",
+			Subject: "https://shop.example/n?***", Detail: "gone 410: 1 notification parked",
+			Command: "gatewayctl endpoint enable ShopA --url 'https://shop.example/n?***' --yes --reason REASON"}})
+	d.Apply("endpoint enable ShopA --url https://shop.example/n?***")
+	gatewayctltest.Equal(t, "enabled", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+}
+
+func TestAttentionCredentialsAndKeys(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	call := func(number int, outcome, reason string, status int) {
+		e := d.AddDeliveredPayment(shop, number, d.Now)
+		e.State, e.ResponseStatus, e.Delivered = ledger.Released, 0, nil
+		e.CallAttempts = []ledger.CallAttempt{{At: d.Now, Outcome: outcome, Reason: reason, HTTPStatus: status}}
+		d.Ledger.Overwrite(e)
+		d.Now = d.Now.Add(time.Minute)
+	}
+	call(1, ledger.CallNotApplied, ledger.ReasonRejected, 401)
+	call(2, ledger.CallSucceeded, "", 201)
+	gatewayctltest.Equal(t, "accepted again", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	call(3, ledger.CallNotApplied, ledger.ReasonRejected, 401)
+	call(4, ledger.CallNotApplied, ledger.ReasonRejected, 403)
+	call(5, ledger.CallUnknown, "timeout", 0)
+	rejected := gatewayctltest.Line{What: "credentials", Merchant: "", Subject: "sandbox a1",
+		Detail:  "2 calls rejected, none accepted since",
+		Command: "gatewayctl operator rotate-token sandbox FILE --account a1 --yes --reason REASON"}
+	gatewayctltest.Equal(t, "rejected", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
+		[]gatewayctltest.Line{rejected})
+	d.Input = "renewed"
+	d.Apply("operator rotate-token sandbox -")
+	gatewayctltest.Equal(t, "renewed", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.Now = d.Now.Add(time.Minute)
+	call(7, ledger.CallNotApplied, ledger.ReasonRejected, 401)
+	gatewayctltest.Equal(t, "rejected again", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)), 1)
+	call(6, ledger.CallNotApplied, "unavailable", 503)
+	gatewayctltest.Equal(t, "another response", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+
+	d.Now = d.Now.Add(370 * session.Day)
+	var due []string
+	for _, line := range gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting) {
+		due = append(due, line.What+" "+line.Command)
+	}
+	gatewayctltest.Equal(t, "old rings", due, []string{
+		"key-due gatewayctl keys add callbacks --yes --reason REASON",
+		"key-due gatewayctl keys add tokens --yes --reason REASON",
+		"key-due gatewayctl keys add webhooks --yes --reason REASON",
+	})
+	gatewayctltest.Equal(t, "a longer age",
+		len(gatewayctltest.Attend(d, "attention --key-age 20000h", gatewayctl.ExitDone)), 0)
+	d.Apply("keys add tokens", "keys add callbacks", "keys add webhooks")
+	gatewayctltest.Equal(t, "new keys", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+
+	d.Apply("merchant change ShopA --operator sandbox,orange")
+	lines := gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)
+	if len(lines) != 1 || lines[0].What != "credentials" || lines[0].Subject != "orange" {
+		t.Errorf("an operator without an account: %+v", lines)
+	}
+	d.Apply("merchant suspend ShopA")
+	gatewayctltest.Equal(t, "of a suspended merchant", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)),
+		0)
+}
+
+// An account without a fixed token is renewed by its fields.
+func TestAttentionProposesTheCommandOfThePlatform(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	d.Input = gatewayctltest.CredentialsOf(t, "mtn-momo", "m1", gatewayctltest.NewAccount(t, "mtn-momo",
+		"http://127.0.0.1:1", "t"))
+	d.Apply("operator set -")
+	d.Now = d.Now.Add(time.Minute)
+	e := d.AddDeliveredPayment(shop, 1, d.Now)
+	e.State, e.ResponseStatus, e.Delivered, e.Account = ledger.Released, 0, nil, "mtn-momo/m1"
+	e.CallAttempts = []ledger.CallAttempt{{
+		At: d.Now, Outcome: ledger.CallNotApplied, Reason: ledger.ReasonRejected, HTTPStatus: 401,
+	}}
+	d.Ledger.Overwrite(e)
+	gatewayctltest.Equal(t, "lines", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
+		[]gatewayctltest.Line{{What: "credentials", Merchant: "",
+			Subject: "mtn-momo m1", Detail: "1 call rejected, none accepted since",
+			Command: "gatewayctl operator set FILE --yes --reason REASON"}})
+}
+
+// SINCE is what the transactions prove: the first call that failed after the last proof that the operator works. The
+// count is that of operator route set.
+func TestAttentionOutage(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	start := d.Now
+	add := func(number int, at time.Time, change func(e *ledger.Entry)) {
+		e := d.AddDeliveredPayment(shop, number, at)
+		e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Pending, time.Time{}, nil, at.Add(5*time.Hour)
+		change(e)
+		e.Reschedule()
+		d.Ledger.Overwrite(e)
+	}
+	add(1, start, func(*ledger.Entry) {})
+	d.Now = start.Add(3 * time.Hour)
+	since := func() time.Time {
+		_, out, _ := d.Exec("attention --timeout 1s --json")
+		var views []attention.View
+		gatewayctltest.Decode(t, out, &views)
+		if len(views) != 1 || views[0].What != "lookups-fail" {
+			t.Fatalf("lines %+v", views)
+		}
+		return views[0].Since
+	}
+	gatewayctltest.Equal(t, "only one that waits", since(), start)
+	add(2, start.Add(time.Minute), func(e *ledger.Entry) {
+		e.Status, e.FinalAt, e.PollAt = ledger.Successful, start.Add(2*time.Hour), time.Time{}
+	})
+	gatewayctltest.Equal(t, "after a final status", since(), start.Add(2*time.Hour))
+	for number := 3; number <= 4; number++ {
+		add(number, start.Add(2*time.Hour+time.Duration(number)*time.Minute), func(e *ledger.Entry) {
+			e.State, e.ResponseStatus = ledger.Unknown, 0
+			e.CallAttempts = []ledger.CallAttempt{{At: e.ReservedAt, Outcome: ledger.CallUnknown, Reason: "timeout"}}
+		})
+	}
+	gatewayctltest.Equal(t, "after calls that failed", since(), start.Add(2*time.Hour+3*time.Minute))
+	d.ExpectExit("attention --timeout 1s", gatewayctl.ExitWaiting, "waits for a person")
+	counts, _,
+		err := accounts.CountLive(&session.Session{Context: t.Context(), System: deployment.System{Now: d.Clock()},
+		Flags: &session.Flags{}, Stores: d.Stores()})
+	lines := gatewayctltest.Attend(d, "attention --timeout 1s", gatewayctl.ExitWaiting)
+	if err != nil || counts[accounts.Ref{Operator: "sandbox", ID: "a1"}] != 3 ||
+		!strings.Contains(lines[0].Detail, "; 3 live transactions") {
+		t.Errorf("%v live by operator route set, %v: %+v", counts, err, lines)
+	}
+}
+
+// The oldest waiting payment of each account is looked up: an account whose lookups fail is in the list.
+func TestAttentionLookups(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	for number := 1; number <= 2; number++ {
+		e := d.AddDeliveredPayment(shop, number, d.Now)
+		e.Status, e.FinalAt, e.Delivered, e.PollAt, e.ReservedAt = ledger.Pending, time.Time{}, nil,
+			d.Now.Add(time.Minute), d.Now.Add(time.Duration(number)*time.Minute)
+		e.Reschedule()
+		d.Ledger.Overwrite(e)
+	}
+	gatewayctltest.Equal(t, "at once", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.Now = d.Now.Add(time.Hour)
+	lines := gatewayctltest.Attend(d, "attention --timeout 1s", gatewayctl.ExitWaiting)
+	if len(lines) != 1 || lines[0].What != "lookups-fail" || lines[0].Subject != "sandbox a1" ||
+		!strings.HasSuffix(lines[0].Detail, "2 live transactions, such as ShopA_1") ||
+		lines[0].Command != "gatewayctl operator check sandbox" {
+		t.Errorf("failing lookups: %+v", lines)
+	}
+	gatewayctltest.Equal(t, "without lookups",
+		len(gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitDone)), 0)
+}
+
+// The printed command of an address has no part of its query, also if the path has characters of shells and texts.
+func TestPrintedCommandMasksWholeAddress(t *testing.T) {
+	for _, address := range []string{
+		"https://shop.example/n(1)/?s3cret", `https://shop.example/"/?s3cret`,
+		"https://shop.example/a'b`<c>?a=(s3cret)",
+	} {
+		d, shop := gatewayctltest.NewShop(t)
+		d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.NotifyURL, e.Outbox[0].Parked = address, true })
+		at := webhook.Health{Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: address}, DisabledAt: d.Now}
+		d.Health.StoreHealth(at)
+		for _, flags := range []string{"", " --json"} {
+			code, out, stderr := d.Exec("attention" + flags)
+			isListed := code == gatewayctl.ExitWaiting && strings.Contains(out, "endpoint enable")
+			if strings.Contains(out+stderr, "s3cret") || !isListed {
+				t.Errorf("%s: exit %d, %s%s", address, code, out, stderr)
+			}
+		}
+	}
+}
+
+// addClaimedPayment stores a payment in a state, with an open claim of success.
+func addClaimedPayment(d *gatewayctltest.Tool, shop merchants.Onboarding, state ledger.State) *ledger.Entry {
+	e := d.AddDeliveredPayment(shop, 1, d.Now)
+	e.State, e.Status, e.FinalAt, e.Delivered, e.ReservedAt = state, ledger.Pending, time.Time{}, nil, d.Now
+	e.Claim = ledger.Claim{Status: ledger.Successful, At: d.Now, CheckAt: d.Now.Add(time.Hour)}
+	e.Reschedule()
+	d.Ledger.Overwrite(e)
+	return e
+}
+
+// decision "pay-claims": a claim of success is listed from 48 hours on, with the command that ends it.
+func TestFlaggedClaim(t *testing.T) {
+	const command = "gatewayctl unknown resolve pay ShopA_1 --as OUTCOME --yes --reason REASON"
+	for _, state := range []ledger.State{ledger.Done, ledger.Unknown, ledger.Released} {
+		for outcome, want := range map[string]ledger.Status{
+			"successful": ledger.Successful, "failed": ledger.Failed, "cancelled": ledger.Cancelled,
+		} {
+			d, shop := gatewayctltest.NewQuiet(t)
+			e := addClaimedPayment(d, shop, state)
+			claimedAt := d.Now
+			d.Now = claimedAt.Add(ledger.ClaimFlagAfter - time.Second)
+			gatewayctltest.Equal(t, "before 48 hours",
+				len(gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitDone)), 0)
+			gatewayctltest.Equal(t, "the command before 48 hours",
+				gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")[0].Command,
+				"gatewayctl unknown resolve pay ShopA_1 --yes --reason REASON")
+			d.Now = claimedAt.Add(ledger.ClaimFlagAfter)
+			gatewayctltest.Equal(t, string(state), gatewayctltest.Attend(d, "attention --no-lookup",
+				gatewayctl.ExitWaiting), []gatewayctltest.Line{{
+				What: "unknown-outcome", Merchant: "ShopA", Subject: "pay#ShopA_1",
+				Detail: "the operator claimed successful at " + output.FormatTime(claimedAt) +
+					", and no lookup confirms it",
+				Command: command,
+			}})
+			gatewayctltest.Equal(t, "the command of the list", gatewayctltest.Query[[]transactions.UnknownView](d,
+				"unknown list")[0].Command,
+				command)
+			d.Apply("unknown resolve pay ShopA_1 --as " + outcome)
+			after := d.MustReadEntry(e.Key)
+			if state == ledger.Released && outcome != "successful" {
+				want = ledger.Pending // it was certainly not applied, and the merchant knows
+			}
+			gatewayctltest.Equal(t, string(state)+" as "+outcome, after.Status, want)
+			gatewayctltest.Equal(t, "the claim is over", after.Claim, ledger.Claim{})
+			gatewayctltest.Equal(t, "unknown list",
+				len(gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")), 0)
+			d.ExpectExit("unknown resolve pay ShopA_1 --as failed"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
+				"outcome is known")
+		}
+	}
+}

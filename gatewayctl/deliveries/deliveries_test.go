@@ -1,0 +1,297 @@
+package deliveries_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/gatewayctl/deliveries"
+	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/gatewayctl/session"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/webhook"
+)
+
+// addRetriedPayment stores a payment that was delivered at the second attempt, two seconds after its creation.
+func addRetriedPayment(d *gatewayctltest.Tool) *ledger.Entry {
+	e := d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	e.Delivered[0].Attempts = 2
+	e.FailedAttempts = []ledger.FailedAttempt{
+		{Status: ledger.Successful, Number: 1, At: d.Now.Add(time.Second), HTTPStatus: 503, Reason: "server"},
+	}
+	d.Ledger.Overwrite(e)
+	return e
+}
+
+// addReplayedPayment is addRetriedPayment, replayed an hour later.
+func addReplayedPayment(d *gatewayctltest.Tool) *ledger.Entry {
+	e := addRetriedPayment(d)
+	d.Now = d.Now.Add(time.Hour)
+	d.Apply("deliveries replay " + e.ID)
+	return d.MustReadEntry(e.Key)
+}
+
+func TestDeliveriesShow(t *testing.T) {
+	d := gatewayctltest.New(t)
+	e := addRetriedPayment(d)
+	id := ledger.NotificationID(e.Key, ledger.Successful)
+	gatewayctltest.Equal(t, "attempts", gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID).Attempts,
+		[]entries.Attempt{
+			{WebhookID: id, Status: ledger.Successful, Number: 1, At: d.Now.Add(time.Second), Result: "server",
+				Code: 503},
+			{WebhookID: id, Status: ledger.Successful, Number: 2, At: d.Now.Add(2 * time.Second), Result: "delivered",
+				Code: 0},
+		})
+	d.ExpectOutput("deliveries show "+e.ID, "https://shop.example/n", "server 503")
+	d.ExpectOutput("payment show "+e.ID, "delivery attempt failed", "attempt 1: server 503")
+	d.ExpectExit("deliveries show ShopA_99", gatewayctl.ExitFailed, "no payment")
+}
+
+// While a replayed notification waits, both histories show its first delivery and the replay.
+func TestReplayKeepsEarlierAttempts(t *testing.T) {
+	d := gatewayctltest.New(t)
+	e := addReplayedPayment(d)
+	failed := ledger.FailedAttempt{Number: 1, At: d.Now.Add(time.Second), HTTPStatus: 500, Reason: "server"}
+	e.RecordFailedAttempt(*e.HeadClaim(), failed, d.Now.Add(time.Minute))
+	d.Ledger.Overwrite(e)
+	id, first := e.Outbox[0].ID, d.Now.Add(2*time.Second-time.Hour)
+	history := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID)
+	gatewayctltest.Equal(t, "attempts", history.Attempts, []entries.Attempt{
+		{WebhookID: id, Status: ledger.Successful, Number: 1, At: first.Add(-time.Second), Result: "server", Code: 503},
+		{WebhookID: id, Status: ledger.Successful, Number: 2, At: first, Result: "delivered", Code: 0},
+		{WebhookID: id, Status: ledger.Successful, Number: 1, At: d.Now.Add(time.Second), Result: "server", Code: 500},
+	})
+	gatewayctltest.Equal(t, "replays", history.Replays,
+		[]entries.Replay{{WebhookID: id, Status: ledger.Successful, At: d.Now,
+			AttemptsBefore: 2, DeliveredBefore: first, DeadReasonBefore: ""}})
+	n := history.Notifications[0]
+	gatewayctltest.Equal(t, "state", n.State, entries.DeliveryWaiting)
+	gatewayctltest.Equal(t, "first delivery", n.FirstDeliveredAt, first)
+	gatewayctltest.Equal(t, "delivery", n.DeliveredAt, time.Time{})
+	d.ExpectOutput("deliveries show "+e.ID, "waiting", "2026-03-01T12:00:02Z", // the state, and the first delivery
+		"2026-03-01T12:00:01Z", "server 503", "2026-03-01T12:00:02Z", "delivered", "2026-03-01T13:00:00Z", "replayed",
+		"2026-03-01T13:00:01Z", "server 500")
+	d.ExpectOutput("payment show "+e.ID, "attempt 1: server 503", "first delivered at 2026-03-01T12:00:02Z",
+		"2026-03-01T12:00:02Z  delivered", "attempt 2", "2026-03-01T13:00:00Z  replayed", "after 2 attempts",
+		"attempt 1: server 500")
+	if len(gatewayctltest.Query[entries.History](d, "payment show "+e.ID).Events) == 0 {
+		t.Error("payment show --json has no events")
+	}
+}
+
+// After a second delivery both deliveries are shown.
+func TestReplayShowsBothDeliveries(t *testing.T) {
+	d := gatewayctltest.New(t)
+	e := addReplayedPayment(d)
+	e.MarkDelivered(e.OutboxHead().ID, d.Now.Add(3*time.Second))
+	d.Ledger.Overwrite(e)
+	n := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID).Notifications[0]
+	gatewayctltest.Equal(t, "state", n.State, entries.DeliveryDelivered)
+	gatewayctltest.Equal(t, "delivery", n.DeliveredAt, d.Now.Add(3*time.Second))
+	gatewayctltest.Equal(t, "first delivery", n.FirstDeliveredAt, d.Now.Add(2*time.Second-time.Hour))
+	d.ExpectOutput("deliveries show "+e.ID,
+		"12:00:01Z", "server 503", "12:00:02Z", "delivered", "13:00:00Z", "replayed", "13:00:03Z", "delivered")
+	d.ExpectOutput("payment show "+e.ID, "12:00:02Z  delivered", "13:00:00Z  replayed", "13:00:03Z  delivered")
+}
+
+// A replayed dead letter keeps its reason.
+func TestReplayOfDeadLetter(t *testing.T) {
+	d := gatewayctltest.New(t)
+	e := d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	e.Outbox, e.Delivered = e.Delivered, nil
+	e.Outbox[0].DeliveredAt, e.Outbox[0].Attempts, e.Outbox[0].DeadReason = time.Time{}, 10, "attempts"
+	d.Ledger.Overwrite(e)
+	d.Now = d.Now.Add(time.Hour)
+	d.Apply("deliveries replay " + e.ID)
+	for _, command := range []string{"deliveries show ", "payment show "} {
+		d.ExpectOutput(command+e.ID, "dead letter before: attempts")
+		if _, out, _ := d.Exec(command + e.ID); strings.Contains(out, "delivered") {
+			t.Errorf("%s shows a delivery that never was: %s", command, out)
+		}
+	}
+	history := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID)
+	gatewayctltest.Equal(t, "replays", history.Replays,
+		[]entries.Replay{{WebhookID: e.Outbox[0].ID, Status: ledger.Successful, At: d.Now, AttemptsBefore: 10,
+			DeliveredBefore: time.Time{}, DeadReasonBefore: "attempts"}})
+	gatewayctltest.Equal(t, "first delivery", history.Notifications[0].FirstDeliveredAt, time.Time{})
+}
+
+func TestDeliveriesList(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	d.AddDeliveredPayment(shop, 1, d.Now)
+	d.AddDeliveredPayment(shop, 2, d.Now.Add(-time.Hour))
+	dead := d.AddDeliveredPayment(shop, 3, d.Now.Add(-session.Day))
+	at := d.Now.Add(time.Minute)
+	dead.Outbox = []ledger.Notification{
+		{ID: "w", Status: "late", At: at, Attempts: 10, DeadReason: "attempts", LastReason: "server", LastStatus: 503},
+	}
+	d.Ledger.Overwrite(dead)
+	line := "deliveries list ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02"
+	for line, want := range map[string]int{
+		line: 2, "deliveries list ShopA --from 2026-03-01 --to 2026-03-01": 3, line + " --state delivered": 1,
+		line + " --state waiting": 0, line + " --state parked": 0,
+	} {
+		gatewayctltest.Equal(t, line, len(gatewayctltest.Query[[]entries.Notification](d, line)), want)
+	}
+	gatewayctltest.Equal(t, "dead letters", gatewayctltest.Query[[]entries.Notification](d,
+		line+" --state dead-letter"),
+		[]entries.Notification{{
+			Kind: ledger.Payment, ID: dead.ID, WebhookID: "w", Status: "late", At: at,
+			State:     entries.DeliveryDeadLetter,
+			Attempts:  10,
+			LastError: "server", LastCode: 503, DeadReason: "attempts",
+		}})
+}
+
+// A waiting notification goes now: the fast path of the server is open, and the relay makes the first attempt.
+func TestDeliveriesSend(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	at := webhook.Endpoint{MerchantID: shop.ID, URL: gatewayctltest.ShopURL}
+	d.Health.StoreHealth(webhook.Health{Endpoint: at, Failures: 9, Slow: true, LastReason: "timeout"})
+	waiting := d.AddWaitingPayment(shop, 1)
+	dead := d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.Outbox[0].DeadReason = "server" })
+	soon := d.AddWaitingPayment(shop, 3, func(e *ledger.Entry) { e.Outbox[0].NextAttemptAt = d.Now.Add(time.Minute) })
+	d.Now = d.Now.Add(time.Minute)
+
+	line := "deliveries send --merchant ShopA --since 2026-03-01"
+	want := deliveries.Result{Queued: 1, Failed: []string{}, Addresses: gatewayctltest.ToShop(1)}
+	gatewayctltest.Equal(t, "dry run", gatewayctltest.Query[deliveries.Result](d, line), want)
+	gatewayctltest.Equal(t, "version after a dry run", d.MustReadEntry(waiting.Key).Version, waiting.Version)
+	gatewayctltest.Equal(t, "fast path after a dry run", d.Health.Stored(at).AllowsFastPath(), false)
+
+	gatewayctltest.Equal(t, "result", gatewayctltest.Query[deliveries.Result](d, line+gatewayctltest.Confirm), want)
+	sent := d.MustReadEntry(waiting.Key)
+	if head := sent.OutboxHead(); !sent.WakesRelay() || head.Attempts != 0 || len(sent.Replays) != 1 {
+		t.Errorf("sent %+v, replays %+v, want the first attempt by the relay", head, sent.Replays)
+	}
+	gatewayctltest.Equal(t, "fast path", d.Health.Stored(at).AllowsFastPath(), true)
+	for _, e := range []*ledger.Entry{dead, soon} {
+		gatewayctltest.Equal(t, "version of "+e.ID, d.MustReadEntry(e.Key).Version, e.Version)
+		d.ExpectBoth("deliveries send "+e.ID, gatewayctl.ExitFailed, "nothing waits")
+	}
+	d.ExpectBoth(line, gatewayctl.ExitFailed, "nothing waits")
+	d.ExpectBoth("deliveries send --merchant ShopA --since 2026-03-02", gatewayctl.ExitUsage, "range is empty")
+	for _, usage := range []string{
+		"", " ShopA_1 --merchant ShopA", " --merchant ShopA", " ShopA_1 --since 2026-03-01",
+	} {
+		d.ExpectExit("deliveries send"+usage, gatewayctl.ExitUsage, "expected")
+	}
+}
+
+// A notification that is parked at a disabled endpoint is not sent; once the endpoint is enabled it is.
+func TestDeliveriesSendParked(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	at := webhook.Endpoint{MerchantID: shop.ID, URL: gatewayctltest.ShopURL}
+	e := d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.Park(d.Now) })
+	d.Health.StoreHealth(webhook.Health{Endpoint: at, DisabledAt: d.Now})
+	d.ExpectBoth("deliveries send ShopA_1", gatewayctl.ExitFailed,
+		"endpoint enable ShopA --url "+gatewayctltest.ShopURL)
+	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox[0].Parked, true)
+	d.Health.StoreHealth(webhook.Health{Endpoint: at})
+	d.Apply("deliveries send ShopA_1")
+	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox[0].Parked, false)
+}
+
+// decision "notification-address": send and replay follow the profile, unless the request named the address or a person
+// chooses the former one. The dry run shows where each goes, and the host checks of a request apply.
+func TestResendFollowsTheProfile(t *testing.T) {
+	const newURL = "https://new.example/n"
+	d, shop := gatewayctltest.NewShop(t)
+	fromProfile := func(e *ledger.Entry) { e.NotifyFrom = ledger.AddressOfProfile }
+	provisioned, named := d.AddWaitingPayment(shop, 1, fromProfile), d.AddWaitingPayment(shop, 2)
+	d.Now = d.Now.Add(time.Hour) // the merchant is not new: only the change keeps functions from being current
+	d.Apply("merchant change ShopA --notif-url "+newURL+" --host new.example", "host add ShopA shop.example")
+	line := "deliveries send --merchant ShopA --since 2026-03-01"
+	d.ExpectBoth(line, gatewayctl.ExitFailed, "functions use its notif_url from 2026-03-01T13:00:35Z on")
+	dead := d.AddWaitingPayment(shop, 3, fromProfile, func(e *ledger.Entry) { e.Outbox[0].DeadReason = "server" })
+	d.ExpectBoth("deliveries replay "+dead.ID, gatewayctl.ExitFailed,
+		"functions use its notif_url from 2026-03-01T13:00:35Z on")
+	d.Now = d.Now.Add(35 * time.Second)
+	moved := deliveries.Destination{URL: newURL, Former: gatewayctltest.ShopURL}
+	gatewayctltest.Equal(t, "dry run", gatewayctltest.Query[deliveries.Result](d, line).Addresses,
+		[]deliveries.DestinationCount{{Destination: moved, Transactions: 1},
+			{Destination: deliveries.Destination{URL: gatewayctltest.ShopURL}, Transactions: 1}})
+	d.ExpectOutput(line, newURL, "the profile's; at the request "+gatewayctltest.ShopURL)
+	d.ExpectOutput("deliveries show ShopA_1", newURL, gatewayctltest.ShopURL)
+
+	former := line + " --former-address"
+	gatewayctltest.Equal(t, "former address", gatewayctltest.Query[deliveries.Result](d, former).Addresses,
+		gatewayctltest.ToShop(2))
+	d.Apply(former)
+	gatewayctltest.Equal(t, "provisioned", d.MustReadEntry(provisioned.Key).NotifyFrom, ledger.AddressFormer)
+	gatewayctltest.Equal(t, "named", d.MustReadEntry(named.Key).NotifyFrom, ledger.AddressOfRequest)
+
+	e := d.MustReadEntry(provisioned.Key)
+	e.DeadLetter(e.Outbox[0].ID, "server", d.Now)
+	d.Ledger.Overwrite(e)
+	d.ExpectOutput("deliveries replay ShopA_1"+gatewayctltest.Confirm, newURL)
+	gatewayctltest.Equal(t, "after a replay", d.MustReadEntry(provisioned.Key).NotifyFrom, ledger.AddressOfProfile)
+
+	d.Apply("host remove ShopA shop.example")
+	d.Now = d.Now.Add(-time.Minute)
+	for _, id := range []string{"ShopA_1 --former-address", "ShopA_2"} {
+		e := d.MustReadEntry(ledger.Key{Kind: ledger.Payment, ID: strings.Fields(id)[0]})
+		e.Outbox[0].NextAttemptAt = d.Now.Add(time.Hour)
+		d.Ledger.Overwrite(e)
+		d.ExpectBoth("deliveries send "+id, gatewayctl.ExitFailed, "a host that is not registered")
+	}
+}
+
+func TestReplayOfARange(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	const count = 1000
+	for i := range count {
+		d.AddDeliveredPayment(shop, i, d.Now.Add(time.Duration(i)*time.Second))
+	}
+	before := d.AddDeliveredPayment(shop, 9000, d.Now.Add(-time.Hour))
+	waiting := d.AddDeliveredPayment(shop, 9001, d.Now)
+	waiting.Outbox, waiting.Delivered = waiting.Delivered, nil
+	waiting.Outbox[0].DeliveredAt, waiting.Outbox[0].NextAttemptAt = time.Time{}, d.Now.Add(time.Hour)
+	d.Ledger.Overwrite(waiting)
+	d.Now = d.Now.Add(time.Hour)
+	code, _, stderr := d.Exec("deliveries replay --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02" +
+		gatewayctltest.Confirm)
+	if code != gatewayctl.ExitDone || !strings.Contains(stderr, "900 of 1000") {
+		t.Fatalf("exit %d, %s", code, stderr)
+	}
+	for _, e := range d.Ledger.All() {
+		replayed := len(e.Outbox) == 1 && len(e.Delivered) == 0 && e.WakesRelay()
+		if other := e.ID == before.ID || e.ID == waiting.ID; replayed == other && e.ID != waiting.ID {
+			t.Fatalf("%s was replayed: %v, want %v", e.ID, replayed, !other)
+		}
+	}
+	gatewayctltest.Equal(t, "version of the waiting payment", d.MustReadEntry(waiting.Key).Version, waiting.Version)
+	result := gatewayctltest.Query[deliveries.Result](d, "deliveries replay "+before.ID+gatewayctltest.Confirm)
+	gatewayctltest.Equal(t, "replay by id", result, deliveries.Result{Queued: 1, Failed: []string{},
+		Addresses: gatewayctltest.ToShop(1)})
+	d.ExpectExit("deliveries replay "+before.ID+gatewayctltest.Confirm, gatewayctl.ExitFailed, "nothing to send again")
+	d.ExpectExit("deliveries replay ShopA_99999", gatewayctl.ExitFailed, "no payment")
+	d.ExpectExit("deliveries replay --merchant ShopA", gatewayctl.ExitUsage, "--from")
+	d.ExpectExit("deliveries replay --merchant ShopA --from x --to 2026-03-02", gatewayctl.ExitUsage, "neither a day")
+}
+
+func TestPartiallyFailedReplay(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	for i := range 3 {
+		d.AddDeliveredPayment(shop, i, d.Now)
+	}
+	d.Ledger.InjectFaults(func(c storetest.Call) storetest.Fault {
+		if c.Operation == storetest.Replace && c.Key.ID == "ShopA_1" {
+			return storetest.FailedBeforeApply
+		}
+		return storetest.NoFault
+	})
+	d.ExpectExit("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+gatewayctltest.Confirm,
+		gatewayctl.ExitFailed,
+		"pay#ShopA_1")
+	for _, r := range d.Audit.Records {
+		if r.What == "replay deliveries" &&
+			(r.Outcome != auditlog.OutcomeFailed || !strings.Contains(r.Detail, "2 of 3")) {
+			t.Errorf("audit record of the partial replay: %s: %s", r.Outcome, r.Detail)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package deliveries
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/session"
+	"mobilegateway/shared/delivery"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+)
+
+// addressFlags choose the address of what is sent again (decision "notification-address").
+type addressFlags struct {
+	FormerAddress bool `help:"Send to the notif_url of the time of the request, not to the profile's present one."`
+	session.LoopbackFlag
+}
+
+// Destination is where notifications go. Former is the address of the time of the request, if it is another one.
+type Destination struct {
+	URL    string `json:"url"`
+	Former string `json:"former,omitempty"`
+}
+
+// String describes the destination.
+func (d Destination) String() string {
+	if d.Former == "" {
+		return d.URL
+	}
+	return d.URL + " (the profile's; at the request " + d.Former + ")"
+}
+
+// destinationOf returns where an entry's notifications go.
+func destinationOf(e *ledger.Entry, p *merchant.Profile) Destination {
+	to := Destination{URL: delivery.NotificationURL(e, p)}
+	if to.URL != e.NotifyURL {
+		to.Former = e.NotifyURL
+	}
+	return to
+}
+
+// DestinationCount is the number of transactions whose notifications go to one destination.
+type DestinationCount struct {
+	Destination
+	Transactions int `json:"transactions"`
+}
+
+// countDestinations counts the transactions of each destination, the most frequent first.
+func countDestinations(items []resendItem) []DestinationCount {
+	counts := map[Destination]int{}
+	for _, item := range items {
+		counts[item.to]++
+	}
+	views := []DestinationCount{}
+	for to, count := range counts {
+		views = append(views, DestinationCount{to, count})
+	}
+	slices.SortFunc(views, func(a, b DestinationCount) int {
+		return cmp.Or(b.Transactions-a.Transactions, cmp.Compare(a.URL+" "+a.Former, b.URL+" "+b.Former))
+	})
+	return views
+}
+
+// maxAddressRows bounds the addresses that people see; programs see all.
+const maxAddressRows = 10
+
+// resend sends notifications of several transactions again, or now.
+type resend struct {
+	addressFlags
+	action string
+	// wanted reports whether an entry has a notification to send; change queues it and all that follow it.
+	wanted func(e *ledger.Entry) bool
+	change func(e *ledger.Entry, now time.Time) bool
+	// errEmpty is the error if no entry has one.
+	errEmpty error
+}
+
+// plan selects entries of a merchant, and checks the addresses to which their notifications would go.
+func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profile) (resendPlan, error) {
+	plan := resendPlan{merchant: p, failed: []string{}}
+	for e, err := range entries {
+		if err != nil {
+			return plan, err
+		}
+		if !c.wanted(e) {
+			continue
+		}
+		e = e.Clone()
+		e.SelectAddress(c.FormerAddress)
+		to := destinationOf(e, p)
+		if err := delivery.CheckNotificationURL(to.URL, e, p, c.AllowLoopback); err != nil {
+			plan.failed = append(plan.failed, fmt.Sprintf("%s: %s: %s", e.Key, to.URL, err))
+			continue
+		}
+		plan.items = append(plan.items, resendItem{e.Key, to})
+	}
+	if len(plan.items)+len(plan.failed) == 0 {
+		return plan, c.errEmpty
+	}
+	return plan, nil
+}
+
+// planOneOrRange is plan for one transaction, or without an id for a merchant's statuses of a time range.
+func (c resend) planOneOrRange(
+	s *session.Session, id, nameOrID string, r session.TimeRange,
+) (plan resendPlan, err error) {
+	if id != "" {
+		e, p, err := findNotified(s, id)
+		if err != nil {
+			return plan, err
+		}
+		return c.plan(func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, p)
+	}
+	from, to, err := r.Bounds()
+	if err != nil {
+		return plan, err
+	}
+	p, err := s.FindMerchant(nameOrID)
+	if err != nil {
+		return plan, err
+	}
+	return c.plan(entries.Between(s, p.ID, entries.FirstDay(p, from), to), p)
+}
+
+// run queues what was planned, each notification with its own webhook-id, and shows how many go where. prepare runs
+// before it, within the change; nil for nothing. It refuses to send to a new address while functions may have the
+// profile of before in their cache: they would still post to the former one.
+func (c resend) run(s *session.Session, plan resendPlan, subject, scope string, prepare func() error) error {
+	moved := slices.ContainsFunc(plan.items, func(item resendItem) bool { return item.to.Former != "" })
+	if from := s.EffectiveFrom(plan.merchant.UpdatedAt); moved && s.Now().Before(from) {
+		return fmt.Errorf("the profile was changed lately, and functions use its notif_url from %s on: "+
+			"run the command again then", output.FormatTime(from))
+	}
+	result := Result{Failed: plan.failed, Addresses: countDestinations(plan.items)}
+	err := s.Execute(c.action, subject, func() (string, error) {
+		if prepare != nil {
+			if err := prepare(); err != nil {
+				return "nothing", err
+			}
+		}
+		queue := entries.ChangeIf(func(e *ledger.Entry) bool {
+			e.SelectAddress(c.FormerAddress)
+			return c.wanted(e) && c.change(e, ledger.Timestamp(s.Now()))
+		})
+		for i, item := range plan.items {
+			if _, err := entries.Apply(s, item.key, queue); err != nil {
+				result.Failed = append(result.Failed, item.key.String()+": "+err.Error())
+			} else {
+				result.Queued++
+			}
+			if (i+1)%entries.ProgressEvery == 0 {
+				fmt.Fprintf(s.Stderr, "%d of %d\n", i+1, len(plan.items))
+			}
+			if s.Err() != nil {
+				break
+			}
+		}
+		done := fmt.Sprintf("%s%d of %s queued", scope, result.Queued,
+			output.Plural(len(plan.items)+len(plan.failed), "transaction"))
+		if len(result.Addresses) == 1 {
+			done += " to " + result.Addresses[0].String()
+		}
+		return done, result.err(s.Err())
+	})
+	return errors.Join(err, s.Show(result, result.rows()))
+}
+
+type resendItem struct {
+	key ledger.Key
+	to  Destination
+}
+
+// resendPlan has the transactions to send. failed are those whose address is refused.
+type resendPlan struct {
+	merchant *merchant.Profile
+	items    []resendItem
+	failed   []string
+}
+
+// Result counts the transactions that were queued.
+type Result struct {
+	Queued    int                `json:"queued"`
+	Failed    []string           `json:"failed"`
+	Addresses []DestinationCount `json:"addresses"`
+}
+
+// err returns the error of a command that did not queue everything.
+func (r Result) err(interrupted error) error {
+	switch {
+	case interrupted != nil:
+		return fmt.Errorf("interrupted after %s, which the same command would send once more: %w",
+			output.Plural(r.Queued, "transaction"), interrupted)
+	case len(r.Failed) > 0:
+		return fmt.Errorf("%s could not be queued, run the command again for them; the first: %s",
+			output.Plural(len(r.Failed), "transaction"), r.Failed[0])
+	}
+	return nil
+}
+
+func (r Result) rows() output.Table {
+	rows := output.Table{{"queued", strconv.Itoa(r.Queued)}, {"failed", strconv.Itoa(len(r.Failed))}}
+	for i, to := range r.Addresses {
+		if i == maxAddressRows {
+			return append(rows, []string{"to", output.Plural(len(r.Addresses)-i, "further address")})
+		}
+		rows = append(rows, []string{"to", fmt.Sprintf("%s: %d", to, to.Transactions)})
+	}
+	return rows
+}

@@ -1,0 +1,164 @@
+// Package deployment opens the stores of one deployment for gatewayctl.
+//
+// The stores of a dry run store nothing. Each of their writes returns the refusal that the real write would return.
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/webhook"
+)
+
+// System is the tool's environment. User is the person at the keyboard. Connect opens the stores of a deployment;
+// commands that need none never call it. It receives the variables and the deployment as the command line changed them
+// (--local).
+type System struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	User           string
+	Now            func() time.Time
+	Rand           io.Reader
+	Connect        func(env System, deployment Names) (*Stores, error)
+}
+
+// Names are those of the tables and secrets of a deployment, by flags or by the variables that its functions have.
+type Names struct {
+	LedgerTable       string `variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions."`
+	MerchantTable     string `variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants."`
+	LimitTable        string `variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of merchants' limits."`
+	OperatorSecret    string `variable:"OPERATOR_CREDENTIALS_SECRET" placeholder:"NAME" help:"Operator secret."`
+	TokenKeySecret    string `variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Private token key secret."`
+	CallbackKeySecret string `variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Callback key secret."`
+	WebhookKeySecret  string `variable:"WEBHOOK_KEY_SECRET" placeholder:"NAME" help:"Webhook key secret."`
+	AuditLogGroup     string `variable:"AUDIT_LOG_GROUP" placeholder:"NAME" help:"Log group of audit records."`
+	// TokenPublicKeySecret is the secret with the public ring of token keys.
+	TokenPublicKeySecret string `variable:"TOKEN_PUBLIC_KEY_SECRET" placeholder:"NAME" help:"Public token key secret."`
+
+	SandboxURL      string        `variable:"SANDBOX_URL" placeholder:"URL" help:"Address of the sandbox operator."`
+	SecretCache     time.Duration `variable:"SECRET_CACHE_TTL" default:"5m" help:"How long functions cache secrets."`
+	ProfileCache    time.Duration `variable:"PROFILE_CACHE_TTL" default:"30s" help:"How long they cache profiles."`
+	PaymentLifetime time.Duration `variable:"PAYMENT_LIFETIME" default:"24h" help:"Highest age of pending payments."`
+}
+
+// Ledger is the part of the ledger's store that the tool uses.
+type Ledger interface {
+	ledger.Reader
+	ledger.Writer
+	ledger.DayIndex
+	ledger.DueQueue
+	ledger.ReferenceIndex
+}
+
+// Stores are the stores of one deployment.
+type Stores struct {
+	Merchants      merchant.Registry
+	Ledger         Ledger
+	EndpointHealth webhook.HealthStore
+	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
+	Secrets        SecretStore
+	Audit          auditlog.Log
+	AuditCopies    auditlog.Copies // nil if the deployment names no log group: nothing can be changed
+	// Caller returns the identity of the person or the program that runs the tool.
+	Caller func(context.Context) (string, error)
+}
+
+// ReadOnly returns the stores of a dry run. Each write that a command makes returns the refusal that the real write
+// would return, and stores nothing. A dry run writes no audit record.
+func (s Stores) ReadOnly() *Stores {
+	s.Merchants, s.Ledger = readOnlyMerchants{s.Merchants}, readOnlyLedger{s.Ledger}
+	s.EndpointHealth, s.Secrets = readOnlyHealth{s.EndpointHealth}, readOnlySecrets{s.Secrets}
+	if s.DailyAmounts != nil {
+		amounts := *s.DailyAmounts
+		amounts.Store = readOnlyAmounts{}
+		s.DailyAmounts = &amounts
+	}
+	return &s
+}
+
+type readOnlyMerchants struct{ merchant.Registry }
+
+// Create checks that the name is free.
+func (m readOnlyMerchants) Create(ctx context.Context, p *merchant.Profile) error {
+	holder, err := m.IDByName(ctx, p.Name)
+	if err == nil && holder != "" {
+		return merchant.ErrNameTaken
+	}
+	return err
+}
+
+// Update checks that the stored profile has the version that was read.
+func (m readOnlyMerchants) Update(ctx context.Context, p *merchant.Profile) error {
+	stored, err := m.Profile(ctx, p.ID)
+	switch {
+	case err != nil:
+		return err
+	case stored == nil:
+		return merchant.ErrNotFound
+	case stored.Version != p.Version:
+		return merchant.ErrVersionConflict
+	}
+	return nil
+}
+
+type readOnlyLedger struct{ Ledger }
+
+// Replace accepts every entry: the caller has just read it.
+func (readOnlyLedger) Replace(context.Context, *ledger.Entry) (*ledger.Entry, error) { return nil, nil }
+
+type readOnlyHealth struct{ webhook.HealthStore }
+
+// SaveHealth accepts every health: a real write that came too late is harmless.
+func (readOnlyHealth) SaveHealth(context.Context, webhook.Health) (bool, error) { return true, nil }
+
+// SaveDisabled checks that the stored health has the version that was read.
+func (r readOnlyHealth) SaveDisabled(ctx context.Context, h webhook.Health) (bool, error) {
+	stored, err := r.Health(ctx, h.Endpoint)
+	return stored.DisabledVersion == h.DisabledVersion, err
+}
+
+type readOnlySecrets struct{ SecretStore }
+
+// Put checks that the secret has not changed since it was read.
+func (r readOnlySecrets) Put(ctx context.Context, current StoredSecret, _ []byte) error {
+	stored, err := r.Get(ctx, current.Name)
+	if err == nil && stored.Revision != current.Revision {
+		err = SecretChangedError(current.Name)
+	}
+	return err
+}
+
+type readOnlyAmounts struct{}
+
+// Adjust accepts every adjustment.
+func (readOnlyAmounts) Adjust(context.Context, dailyamount.Adjustment) (dailyamount.AdjustmentResult, error) {
+	return dailyamount.AdjustmentResult{Applied: true}, nil
+}
+
+// StoredSecret is a secret as it was read. Value is nil if it has none yet. Revision identifies what was read: Put
+// refuses to overwrite another change.
+type StoredSecret struct {
+	Name     string
+	Value    []byte
+	Revision string
+}
+
+// SecretStore stores secrets. Its errors contain no value.
+type SecretStore interface {
+	// Get returns a secret with its current value, nil if it has none yet.
+	Get(ctx context.Context, name string) (StoredSecret, error)
+	// Put makes value the current one if the secret has not changed since current was read.
+	Put(ctx context.Context, current StoredSecret, value []byte) error
+}
+
+// SecretChangedError is the error of a write over the change of another person.
+func SecretChangedError(name string) error {
+	return fmt.Errorf("secret %s was changed meanwhile: run the command again", name)
+}

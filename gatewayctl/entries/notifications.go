@@ -1,0 +1,169 @@
+package entries
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"mobilegateway/gatewayctl/output"
+	"mobilegateway/shared/ledger"
+)
+
+// The states of a notification.
+const (
+	DeliveryDelivered  = "delivered"
+	DeliveryWaiting    = "waiting"
+	DeliveryDeadLetter = "dead-letter"
+	DeliveryParked     = "parked"
+)
+
+// Notification is a notification of a transaction.
+type Notification struct {
+	At          time.Time     `json:"at" col:"AT"`
+	Kind        ledger.Kind   `json:"kind"`
+	ID          string        `json:"id" col:"ID"`
+	Status      ledger.Status `json:"status" col:"STATUS"`
+	State       string        `json:"state" col:"STATE"`
+	Attempts    int           `json:"attempts" col:"ATTEMPTS"`
+	DeliveredAt time.Time     `json:"delivered_at,omitzero" col:"DELIVERED"`
+	Next        time.Time     `json:"next,omitzero" col:"NEXT"`
+	LastError   string        `json:"last_error,omitempty" col:"LAST ERROR"`
+	LastCode    int           `json:"last_code,omitempty" col:"LAST CODE"`
+	DeadReason  string        `json:"dead_reason,omitempty" col:"DEAD REASON"`
+	WebhookID   string        `json:"webhook_id" col:"WEBHOOK-ID"`
+}
+
+// Notifications lists an entry's notifications, the delivered ones first.
+func Notifications(e *ledger.Entry) []Notification {
+	var views []Notification
+	for i, n := range slices.Concat(e.Delivered, e.Outbox) {
+		state := DeliveryWaiting
+		switch {
+		case i < len(e.Delivered):
+			state = DeliveryDelivered
+		case n.DeadReason != "":
+			state = DeliveryDeadLetter
+		case n.Parked:
+			state = DeliveryParked
+		}
+		views = append(views, Notification{
+			Kind: e.Kind, ID: e.ID, WebhookID: n.ID, Status: n.Status, At: n.At, State: state, Attempts: n.Attempts,
+			DeliveredAt: n.DeliveredAt, Next: n.NextAttemptAt, LastError: n.LastReason, LastCode: n.LastStatus,
+			DeadReason: n.DeadReason,
+		})
+	}
+	return views
+}
+
+// Attempt is one delivery attempt.
+type Attempt struct {
+	WebhookID string        `json:"webhook_id"`
+	Status    ledger.Status `json:"status"`
+	Number    int           `json:"attempt"`
+	At        time.Time     `json:"at"`
+	Result    string        `json:"result"` // deliveryDelivered, or why it failed
+	Code      int           `json:"code,omitempty"`
+}
+
+// Attempts lists an entry's attempts in the order of time, with those before a replay.
+func Attempts(e *ledger.Entry) []Attempt {
+	views := []Attempt{}
+	for _, a := range e.FailedAttempts {
+		views = append(views, Attempt{
+			ledger.NotificationID(e.Key, a.Status), a.Status, a.Number, a.At, a.Reason, a.HTTPStatus,
+		})
+	}
+	for _, r := range e.Replays {
+		if !r.DeliveredAt.IsZero() {
+			id := ledger.NotificationID(e.Key, r.Status)
+			views = append(views, Attempt{id, r.Status, r.Attempts, r.DeliveredAt, DeliveryDelivered, 0})
+		}
+	}
+	for _, n := range e.Delivered {
+		views = append(views, Attempt{n.ID, n.Status, n.Attempts, n.DeliveredAt, DeliveryDelivered, 0})
+	}
+	slices.SortStableFunc(views, func(a, b Attempt) int { return a.At.Compare(b.At) })
+	return views
+}
+
+// Replay is one replay of a notification, with its state before.
+type Replay struct {
+	WebhookID        string        `json:"webhook_id"`
+	Status           ledger.Status `json:"status"`
+	At               time.Time     `json:"at"`
+	AttemptsBefore   int           `json:"attempts_before"`
+	DeliveredBefore  time.Time     `json:"delivered_before,omitzero"`
+	DeadReasonBefore string        `json:"dead_reason_before,omitempty"`
+}
+
+// Replays lists the replays of an entry.
+func Replays(e *ledger.Entry) []Replay {
+	return output.MapAll(e.Replays, func(r ledger.ReplayRecord) Replay {
+		id := ledger.NotificationID(e.Key, r.Status)
+		return Replay{id, r.Status, r.At, r.Attempts, r.DeliveredAt, r.DeadReason}
+	})
+}
+
+// FirstDelivered returns when a status was first delivered, zero for never.
+func FirstDelivered(e *ledger.Entry, status ledger.Status) time.Time {
+	for _, a := range Attempts(e) {
+		if a.Status == status && a.Result == DeliveryDelivered {
+			return a.At
+		}
+	}
+	return time.Time{}
+}
+
+// NotificationEvents are the events of an entry's notifications: each attempt, each replay, and each that is still due.
+func NotificationEvents(e *ledger.Entry) []Event {
+	var events []Event
+	for _, a := range Attempts(e) {
+		what, detail := "delivered", fmt.Sprintf("%s, webhook-id %s, attempt %d", a.Status, a.WebhookID, a.Number)
+		if a.Result != DeliveryDelivered {
+			what = "delivery attempt failed"
+			detail = fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, FailureText(a.Result, a.Code))
+		}
+		events = append(events, Event{a.At, what, detail})
+	}
+	for _, r := range Replays(e) {
+		detail := fmt.Sprintf("%s, webhook-id %s, after %s", r.Status, r.WebhookID,
+			output.Plural(r.AttemptsBefore, "attempt"))
+		if r.DeadReasonBefore != "" {
+			detail += ", dead letter before: " + r.DeadReasonBefore
+		}
+		events = append(events, Event{r.At, "replayed", detail})
+	}
+	for _, n := range e.Outbox {
+		detail := outboxDetail(n)
+		if first := FirstDelivered(e, n.Status); !first.IsZero() {
+			detail += ", first delivered at " + output.FormatTime(first)
+		}
+		events = append(events, Event{n.At, "delivery due", detail})
+	}
+	return events
+}
+
+// outboxDetail describes the state of a notification that is not delivered.
+func outboxDetail(n ledger.Notification) string {
+	detail := fmt.Sprintf("%s, webhook-id %s, %s made", n.Status, n.ID, output.Plural(n.Attempts, "attempt"))
+	if n.LastReason != "" {
+		detail += ", the last: " + FailureText(n.LastReason, n.LastStatus)
+	}
+	switch {
+	case n.DeadReason != "":
+		detail += ", dead letter: " + n.DeadReason
+	case n.Parked:
+		detail += ", parked: the endpoint is disabled"
+	case !n.NextAttemptAt.IsZero():
+		detail += ", next at " + output.FormatTime(n.NextAttemptAt)
+	}
+	return detail
+}
+
+// FailureText returns why an attempt failed, with the HTTP status if there was a response.
+func FailureText(reason string, code int) string {
+	if code == 0 {
+		return reason
+	}
+	return fmt.Sprintf("%s %d", reason, code)
+}

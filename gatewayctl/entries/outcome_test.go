@@ -1,0 +1,87 @@
+package entries
+
+import (
+	"testing"
+	"time"
+
+	"mobilegateway/shared/ledger"
+)
+
+func TestFirstSend(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	attempt := func(minute int, outcome string, status int) ledger.CallAttempt {
+		return ledger.CallAttempt{At: at.Add(time.Duration(minute) * time.Minute), Outcome: outcome, HTTPStatus: status}
+	}
+	notSent, noConnection := attempt(1, ledger.CallNotSent, 0), attempt(2, ledger.CallNotApplied, 0)
+	for name, c := range map[string]struct {
+		entry ledger.Entry
+		want  time.Time
+	}{
+		"success at once":      {ledger.Entry{State: ledger.Done, SentAt: at}, at},
+		"released, body bound": {ledger.Entry{State: ledger.Released, SentAt: at, Fingerprint: "f"}, at},
+		"released unsent":      {ledger.Entry{State: ledger.Released, SentAt: at}, time.Time{}},
+		"never connected": {ledger.Entry{State: ledger.Released, SentAt: at, Fingerprint: "f",
+			CallAttempts: []ledger.CallAttempt{notSent, noConnection}}, time.Time{}},
+		"refused, then in flight": {ledger.Entry{State: ledger.Reserved, ReservedAt: at.Add(time.Hour),
+			CallAttempts: []ledger.CallAttempt{noConnection}}, at.Add(time.Hour)},
+		"unavailable is a send": {ledger.Entry{State: ledger.Released,
+			CallAttempts: []ledger.CallAttempt{notSent, attempt(3, ledger.CallNotApplied, 503)}},
+			at.Add(3 * time.Minute)},
+		"lapsed may be a send": {ledger.Entry{State: ledger.Unknown,
+			CallAttempts: []ledger.CallAttempt{attempt(4, ledger.CallLapsed, 0)}}, at.Add(4 * time.Minute)},
+	} {
+		if got := firstSend(&c.entry); !got.Equal(c.want) {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestNextLookup(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	soon, later := now.Add(time.Minute), now.Add(time.Hour)
+	pay := func(state ledger.State, change func(*ledger.Entry)) *ledger.Entry {
+		e := &ledger.Entry{
+			Key: ledger.Key{Kind: ledger.Payment}, Operator: "sandbox", State: state, Status: ledger.Pending,
+		}
+		change(e)
+		return e
+	}
+	charge := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge}, Operator: "sandbox", State: ledger.Done}
+	for name, c := range map[string]struct {
+		entry  *ledger.Entry
+		at     time.Time
+		reason string
+	}{
+		"pending": {pay(ledger.Done, func(e *ledger.Entry) { e.PollAt = later }), later, ""},
+		"claimed": {pay(ledger.Done, func(e *ledger.Entry) {
+			e.PollAt, e.Claim = later, ledger.Claim{Status: ledger.Successful, CheckAt: soon}
+		}), soon, ""},
+		"claimed after a release": {pay(ledger.Released, func(e *ledger.Entry) {
+			e.Claim = ledger.Claim{Status: ledger.Successful, CheckAt: soon}
+		}), soon, ""},
+		"in flight": {pay(ledger.Reserved, func(e *ledger.Entry) { e.LeaseUntil = soon }), time.Time{},
+			"an attempt is in flight until 2026-03-01T12:01:00Z"},
+		"lapsed":   {pay(ledger.Reserved, func(e *ledger.Entry) { e.LeaseUntil = now }), soon, ""},
+		"released": {pay(ledger.Released, func(*ledger.Entry) {}), time.Time{}, "it was certainly not applied"},
+		"final": {pay(ledger.Done, func(e *ledger.Entry) { e.Status = ledger.Failed }), time.Time{},
+			"its status is final"},
+		"no lookup": {pay(ledger.Done, func(e *ledger.Entry) { e.Operator = "other" }), time.Time{},
+			"operator other has no status lookup"},
+		"a finished charge": {charge, time.Time{}, "its outcome is known"},
+	} {
+		if at, reason := nextLookup(c.entry, now); !at.Equal(c.at) || reason != c.reason {
+			t.Errorf("%s: %s, %q, want %s, %q", name, at, reason, c.at, c.reason)
+		}
+	}
+}
+
+func TestResponseText(t *testing.T) {
+	refusal := []byte(`{"requestError":{"policyException":{"messageId":"POL0001","text":"t","variables":[]}}}`)
+	for want, e := range map[string]ledger.Entry{
+		"403 POL0001": {ResponseStatus: 403, ResponseBody: refusal}, "201": {ResponseStatus: 201},
+	} {
+		if got := responseText(&e); got != want {
+			t.Errorf("the response is %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package gatewayctl_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/gatewayctl/deliveries"
+	"mobilegateway/gatewayctl/keys"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/merchant"
+)
+
+// TestCommandsOnLocalAWS sets up a new deployment: keys, a merchant, a rotation, a replay and the audit.
+func TestCommandsOnLocalAWS(t *testing.T) {
+	d, client, _ := gatewayctltest.NewOnLocalAWS(t)
+	for _, ring := range []string{"tokens", "callbacks", "webhooks", "webhooks"} {
+		d.Apply("keys add " + ring)
+	}
+	gatewayctltest.Equal(t, "webhook keys", len(gatewayctltest.Query[[]keys.View](d, "keys list webhooks")), 2)
+	d.ExpectExit("operator list --operator-secret none", gatewayctl.ExitFailed, "there is no secret none")
+	d.UseSandboxOperator()
+
+	shop := d.OnboardShop()
+	d.Apply("token rotate ShopA", "host add ShopA b.example")
+	d.ExpectExit("merchant add shopa --country ci --operator sandbox"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
+		merchant.ErrNameTaken.Error())
+	const count = 30
+	store := ledgerdynamo.New(client.DynamoDB(), "ledger")
+	for i := range count {
+		e := d.AddDeliveredPayment(shop, i, d.Now.Add(time.Duration(i)*time.Second))
+		e.Version = 1
+		if _, err := store.Insert(context.Background(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Now = d.Now.Add(time.Hour)
+	result := gatewayctltest.Query[deliveries.Result](d,
+		"deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+gatewayctltest.Confirm)
+	gatewayctltest.Equal(t, "replay", result, deliveries.Result{Queued: count, Failed: []string{},
+		Addresses: gatewayctltest.ToShop(count)})
+	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})
+	if err != nil || !e.WakesRelay() || e.Version != 2 {
+		t.Errorf("replayed payment: version %d, wakes the relay %v, %v", e.Version, e.WakesRelay(), err)
+	}
+	if _, out, _ := d.Exec("export ShopA --from 2026-03-01 --to 2026-03-01"); strings.Count(out, "\n") != count+1 {
+		t.Errorf("export: %s", out)
+	}
+	outcomes := map[string]int{}
+	for _, r := range gatewayctltest.Query[[]auditlog.Record](d, "audit") {
+		outcomes[r.What+" "+r.Outcome]++
+	}
+	for what, want := range map[string]int{"add a key done": 5, // onboardShop adds one too
+		"add a merchant done": 1, "add a merchant failed": 1, "issue a token done": 1,
+		"add notification hosts done": 1, "replay deliveries done": 1, "set operators' credentials done": 1} {
+		if outcomes[what] != want {
+			t.Errorf("%s: %d records, want %d of %v", what, outcomes[what], want, outcomes)
+		}
+	}
+	gatewayctltest.Equal(t, "merchants, without audit records",
+		len(gatewayctltest.Query[[]merchants.View](d, "merchant list")), 1)
+}

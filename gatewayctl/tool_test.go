@@ -1,0 +1,283 @@
+package gatewayctl_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/accounts"
+	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/gatewayctl/session"
+	"mobilegateway/gatewayctl/transactions"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/shared/ledger"
+)
+
+// With --json the standard output is one JSON document, also after an error.
+func TestErrorsAreJSONToo(t *testing.T) {
+	d, _ := gatewayctltest.NewShop(t)
+	for _, c := range []struct {
+		line  string
+		usage bool
+		want  string
+	}{
+		{"merchant show ShopX", false, `there is no merchant "ShopX"`},
+		{"merchant paint", true, "paint"},
+		{"merchant show ShopA --paint", true, "paint"},
+		{"merchant suspend ShopA --yes", true, "--reason"},
+		{"list ShopA --day soon", true, "soon"},
+		{"merchant list --local", true, "no local run"},
+		{"export ShopA --from 2026-03-01 --to 2026-03-01 --cursor x", true, "cursor"},
+	} {
+		code, out, stderr := d.Exec("--json " + c.line)
+		var document map[string]any
+		if err := json.Unmarshal([]byte(out), &document); err != nil {
+			t.Errorf("%s: %v in %q", c.line, err, out)
+			continue
+		}
+		text, _ := document["error"].(string)
+		if len(document) != 2 || document["usage"] != c.usage || !strings.Contains(text, c.want) ||
+			strings.HasPrefix(text, "usage") {
+			t.Errorf("%s: %v", c.line, document)
+		}
+		if (code == gatewayctl.ExitUsage) != c.usage || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit %d, %s", c.line, code, stderr)
+		}
+		if _, out, _ := d.Exec(c.line); out != "" {
+			t.Errorf("%s, without --json: %q", c.line, out)
+		}
+	}
+}
+
+// A result that was written before the failure is the only document.
+func TestPartialOutputIsNotFollowedByErrorJSON(t *testing.T) {
+	d, _ := gatewayctltest.NewShop(t)
+	d.UseSandboxOperator()
+	code, out, stderr := d.Exec("operator check --timeout 1s --json")
+	var results []accounts.OperationCheck
+	if err := json.Unmarshal([]byte(out), &results); err != nil || code != gatewayctl.ExitFailed || len(results) != 4 ||
+		!strings.Contains(stderr, "nothing shows that its credentials are wrong") {
+		t.Errorf("exit %d, %v in %q, %s", code, err, out, stderr)
+	}
+}
+
+// No dry run reads as done, whether it would succeed or fail.
+func TestDryRunsSayWould(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	d.AddWaitingPayment(shop, 1)
+	d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.NotifyURL = "https://elsewhere.example/n" })
+	for line, code := range map[string]int{
+		"merchant suspend ShopA": gatewayctl.ExitDone, "token issue ShopA": gatewayctl.ExitDone,
+		"keys add tokens": gatewayctl.ExitDone,
+		"merchant add ShopB --country ci --operator sandbox":     gatewayctl.ExitDone,
+		"webhook-secret revoke ShopA 1 --last":                   gatewayctl.ExitDone,
+		"endpoint disable ShopA --url " + gatewayctltest.ShopURL: gatewayctl.ExitDone,
+		"deliveries send ShopA_1":                                gatewayctl.ExitDone,
+		"deliveries send --merchant ShopA --since 2026-03-01":    gatewayctl.ExitFailed,
+	} {
+		got, out, stderr := d.Exec(line)
+		if got != code || !strings.HasPrefix(out, "With --yes this would be:\n") {
+			t.Errorf("%s: exit %d, want %d; %s%s", line, got, code, out, stderr)
+		}
+		if code == gatewayctl.ExitDone && !strings.Contains(stderr, "Dry run: this would ") {
+			t.Errorf("%s: %s", line, stderr)
+		}
+		if _, out, _ := d.Exec(line + " --json"); !json.Valid([]byte(out)) {
+			t.Errorf("%s: not JSON: %s", line, out)
+		}
+	}
+}
+
+// The lists of a merchant's days have one default: today.
+func TestListsOfToday(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	d.AddDeliveredPayment(shop, 1, d.Now.Add(-session.Day))
+	d.AddDeliveredPayment(shop, 2, d.Now)
+	for _, list := range []string{"list ShopA", "deliveries list ShopA"} {
+		code, out, stderr := d.Exec(list)
+		if code != gatewayctl.ExitDone || strings.Contains(out, "ShopA_1") || !strings.Contains(out, "ShopA_2") {
+			t.Errorf("%s: exit %d, %s%s", list, code, out, stderr)
+		}
+	}
+}
+
+// No output and no audit record has the query of a URL. The masked form selects the URL again.
+func TestSecretsInURLsAreMasked(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	const secret, address = "s3cret-in-a-query", "https://shop.example/n?key=s3cret-in-a-query"
+	e := d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.NotifyURL = address })
+	for _, line := range []string{
+		"merchant change ShopA --notif-url " + address + gatewayctltest.Confirm, "merchant show ShopA", "show " + e.ID,
+		"deliveries show " + e.ID, "endpoint list ShopA", "endpoint show ShopA --url " + address,
+		"endpoint disable ShopA --url " + address + gatewayctltest.Confirm, "attention",
+		"deliveries send " + e.ID + gatewayctltest.Confirm,
+		"endpoint enable ShopA --url https://shop.example/n?***" + gatewayctltest.Confirm,
+		"list ShopA", "audit", "export ShopA --from 2026-03-01 --to 2026-03-02",
+	} {
+		for _, flags := range []string{"", " --json"} {
+			code, out, stderr := d.Exec(line + flags)
+			if strings.Contains(out+stderr, secret) {
+				t.Errorf("%s: exit %d, %s%s", line+flags, code, out, stderr)
+			}
+		}
+	}
+	for _, r := range d.Audit.Records {
+		if strings.Contains(r.Subject+r.Why+r.Detail, secret) {
+			t.Errorf("the audit record has the query: %+v", r)
+		}
+	}
+	if at := gatewayctltest.Query[merchants.EndpointView](d,
+		"endpoint show ShopA --url https://shop.example/n?***"); !at.Enabled {
+		t.Errorf("the endpoint is %+v, want it enabled again by its masked URL", at)
+	}
+}
+
+// Each flag of a day takes yesterday and today, which are UTC days.
+func TestNamedDays(t *testing.T) {
+	d := gatewayctltest.New(t)
+	d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	d.Now = d.Now.Add(session.Day)
+	for line, found := range map[string]string{
+		"find ShopA_1 --since yesterday":                                 "2026-03-01 on",
+		"find ShopA_1 --since today":                                     "2026-03-02 on",
+		"list ShopA --day yesterday":                                     "ShopA_1",
+		"list ShopA --from yesterday --to today":                         "ShopA_1",
+		"deliveries list ShopA --from yesterday --to yesterday":          "ShopA_1",
+		"deliveries replay --merchant ShopA --from yesterday --to today": "1",
+		"audit --since yesterday":                                        "add a merchant",
+		"endpoint list ShopA --since yesterday":                          "https://",
+	} {
+		if code, out, stderr := d.Exec(line); code != gatewayctl.ExitDone || !strings.Contains(out+stderr, found) {
+			t.Errorf("%s: exit %d, without %q: %s%s", line, code, found, out, stderr)
+		}
+	}
+	d.ExpectExit("deliveries send --merchant ShopA --since yesterday", gatewayctl.ExitFailed, "nothing waits")
+	d.ExpectExit("find ShopA_1 --since tomorrow", gatewayctl.ExitUsage, "yesterday or today")
+	d.ExpectExit("audit --since", gatewayctl.ExitUsage, "--since")
+}
+
+func TestTimeRangesAreConsistent(t *testing.T) {
+	d := gatewayctltest.New(t)
+	d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	file := filepath.Join(t.TempDir(), "out")
+	for _, command := range []string{
+		"list ShopA", "deliveries list ShopA", "deliveries replay --merchant ShopA", "unknown list ShopA",
+		"export ShopA --output " + file,
+	} {
+		d.MustRun(command+" --from 2026-03-01 --to 2026-03-01", nil)
+		d.ExpectExit(command+" --from 2026-03-02 --to 2026-03-01", gatewayctl.ExitUsage, "range is empty")
+		d.ExpectExit(command+" --from 2026-03-02 --to 2026-3-2", gatewayctl.ExitUsage, "2026-3-2")
+		d.ExpectExit(command+" --from 2026-03-02", gatewayctl.ExitUsage, "--to")
+	}
+	for _, command := range []string{"deliveries list ShopA", "deliveries replay --merchant ShopA"} {
+		d.ExpectExit(command+" --from 2026-03-01T12:00:00Z --to 2026-03-01T12:00:00Z", gatewayctl.ExitUsage,
+			"range is empty")
+	}
+}
+
+// TestPrintedExports runs each export that the runbooks print, and compares the columns of its output with those that
+// the pages name.
+func TestPrintedExports(t *testing.T) {
+	runbooks, page := gatewayctltest.ReadFile(t, "../docs/operations.md"),
+		gatewayctltest.ReadFile(t, "../docs/gatewayctl.md")
+	named := regexp.MustCompile("`([a-z_]+)`")
+	_, columns, _ := strings.Cut(page, "\n| Columns | Meaning |\n|---|---|\n")
+	columns, _, _ = strings.Cut(columns, "\n\n")
+	var documented []string
+	for row := range strings.Lines(columns) {
+		for _, name := range named.FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
+			documented = append(documented, name[1])
+		}
+	}
+	gatewayctltest.Equal(t, "the columns in docs/gatewayctl.md", documented, transactions.ExportColumns())
+	needed := regexp.MustCompile("[Cc]olumn `([a-z_]+)` of the export")
+	for _, column := range needed.FindAllStringSubmatch(runbooks, -1) {
+		if !slices.Contains(documented, column[1]) {
+			t.Errorf("a runbook needs the column %s, which no export has", column[1])
+		}
+	}
+	lines := regexp.MustCompile(`(?m)^ *gatewayctl (export .*)$`).FindAllStringSubmatch(runbooks, -1)
+	if len(lines) < 4 {
+		t.Fatalf("the runbooks print %d exports, want at least 4", len(lines))
+	}
+	t.Chdir(t.TempDir())
+	for _, line := range lines {
+		d, shop := gatewayctltest.NewShop(t)
+		d.AddDeliveredPayment(shop, 1, d.Now)
+		command, file, isRedirected := strings.Cut(line[1], " > ")
+		code, text, stderr := d.Exec(command)
+		if _, output, found := strings.Cut(command, "--output "); found && !isRedirected {
+			file, _, _ = strings.Cut(output, " ")
+			text = gatewayctltest.ReadFile(t, file)
+		}
+		heading, _, _ := strings.Cut(text, "\n")
+		if code != gatewayctl.ExitDone || heading != strings.Join(documented, ",") {
+			t.Errorf("%s: exit %d, %s; the columns of %s are %q", line[1], code, stderr, file, heading)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for line, want := range map[string]string{
+		"gatewayctl ":                  "merchant",
+		"gatewayctl keys add ":         "callbacks",
+		"gatewayctl export --format ":  "csv",
+		"gatewayctl merchant add --co": "--country",
+		"gatewayctl operator set ":     "environment.go",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Setenv("COMP_LINE", line)
+			t.Setenv("COMP_POINT", strconv.Itoa(len(line)))
+			d := gatewayctltest.New(t)
+			d.Variables["COMP_LINE"] = line
+			if code, out, _ := d.Exec(""); code != gatewayctl.ExitDone || !strings.Contains(out, want) {
+				t.Errorf("completion of %q: exit %d, %q lacks %q", line, code, out, want)
+			}
+		})
+	}
+}
+
+func TestHelpAndCompletionCode(t *testing.T) {
+	d := gatewayctltest.New(t)
+	for line, want := range map[string]string{
+		"completion bash":     "source <(gatewayctl completion -c bash)",
+		"completion -c bash":  "complete -o default -o bashdefault -C",
+		"completion -c zsh":   "bashcompinit",
+		"completion -c fish":  "complete -f -c gatewayctl",
+		"--help":              "webhook-secret rotate",
+		"merchant add --help": "--notif-url",
+		"slot list --help":    "($SANDBOX_URL)",
+	} {
+		if code, out, stderr := d.Exec(line); code != gatewayctl.ExitDone || !strings.Contains(out, want) {
+			t.Errorf("%s: exit %d, %s lacks %s; %s", line, code, out, want, stderr)
+		}
+	}
+	d.ExpectExit("", gatewayctl.ExitUsage, "expected")
+	d.ExpectExit("bogus", gatewayctl.ExitUsage, "bogus")
+}
+
+// TestToolRunsCommandsOneAfterAnother: a tool that has run one command still knows all others.
+func TestToolRunsCommandsOneAfterAnother(t *testing.T) {
+	d := gatewayctltest.New(t)
+	for _, line := range []string{"merchant list", "keys --help", "audit", "--help", "merchant list"} {
+		var out, messages strings.Builder
+		code := d.Tool.Run(t.Context(), strings.Fields(line), deployment.System{
+			Stdout: &out, Stderr: &messages, Getenv: func(name string) string { return d.Variables[name] },
+			Now: d.Clock(), Connect: d.Connect,
+		})
+		if code != gatewayctl.ExitDone {
+			t.Errorf("%s: exit %d: %s", line, code, &messages)
+		}
+		for _, command := range []string{"webhook-secret rotate", "merchant list", "audit"} {
+			if line == "--help" && !strings.Contains(out.String(), command) {
+				t.Errorf("%s: no %q: %s", line, command, &out)
+			}
+		}
+	}
+}

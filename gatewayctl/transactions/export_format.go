@@ -1,0 +1,119 @@
+package transactions
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/session"
+	"mobilegateway/shared/merchant"
+)
+
+// writePage writes a page of a merchant, and then the position after it.
+func (x *exportRun) writePage(of *merchant.Profile, p entries.Page) error {
+	var text bytes.Buffer
+	rows := csv.NewWriter(&text)
+	if x.position.Cursor == "" && x.Format == formatCSV {
+		_ = rows.Write(ExportColumns()) // a Buffer never fails
+	}
+	for _, e := range p.Entries {
+		x.written++
+		view := exportedView(e)
+		if x.file == nil {
+			maskTexts(&view)
+		}
+		if x.Format == formatCSV {
+			_ = rows.Write(csvRow(view))
+			continue
+		}
+		if err := x.writeJSONObject(&text, view); err != nil {
+			return err
+		}
+	}
+	rows.Flush()
+	n, err := x.output.Write(text.Bytes())
+	if err != nil {
+		return err
+	}
+	x.pageWritten = true
+	x.position.Bytes += int64(n)
+	x.position.Cursor = p.Day.Format(time.DateOnly) + "/" + p.Next
+	if p.Next == "" {
+		x.position.Cursor = p.Day.Add(session.Day).Format(time.DateOnly) + "/"
+	}
+	if x.All {
+		x.position.Cursor = of.ID + "/" + x.position.Cursor
+	}
+	if x.Output == "" {
+		return nil
+	}
+	return x.savePosition()
+}
+
+// writeJSONObject writes a transaction as a line, or as an element of the array, which the first element opens.
+func (x *exportRun) writeJSONObject(text *bytes.Buffer, v entries.View) error {
+	document, err := json.Marshal(v)
+	switch {
+	case x.Format != formatJSON:
+		document = append(document, '\n')
+	case x.position.Bytes == 0 && text.Len() == 0:
+		text.WriteString("[\n")
+	default:
+		text.WriteString(",\n")
+	}
+	text.Write(document)
+	return err
+}
+
+// closeArray writes the end of the array. The position does not include it: a continued export truncates it again.
+func (x *exportRun) closeArray() error {
+	if x.file != nil {
+		if err := x.file.Truncate(x.position.Bytes); err != nil {
+			return err
+		}
+	}
+	end := "\n]\n"
+	if x.position.Bytes == 0 {
+		end = "[]\n"
+	}
+	_, err := io.WriteString(x.output, end)
+	return err
+}
+
+// formulaStart matches each sign of a text at which a spreadsheet may begin a formula: at the start of a cell, behind
+// spaces, invisible characters and quotes. The sign may be full-width. A cell starts behind the separator of any
+// locale: a spreadsheet that splits at semicolons takes no notice of our quotes.
+var formulaStart = regexp.MustCompile(
+	`(^|[;,\t\r\n])([\p{Z}\p{C}"]*)([-=+@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])|(^[\t\r\n\x00])`)
+
+// csvRow is a transaction as a row: the fields of its JSON form that are columns. An apostrophe makes a text of what a
+// spreadsheet would run as a formula.
+func csvRow(v entries.View) []string {
+	columns := ExportColumns()
+	row := make([]string, len(columns))
+	labels, texts := output.Cells(v, "json")
+	for i, label := range labels {
+		label, _, _ = strings.Cut(label, ",")
+		if column := slices.Index(columns, label); column >= 0 {
+			row[column] = formulaStart.ReplaceAllString(texts[i], "$1$2'$3$4")
+		}
+	}
+	return row
+}
+
+// maskTexts masks the queries in each text of a transaction.
+func maskTexts(view *entries.View) {
+	for _, field := range reflect.ValueOf(view).Elem().Fields() {
+		if field.Kind() == reflect.String {
+			field.SetString(output.MaskQueries(field.String()))
+		}
+	}
+}

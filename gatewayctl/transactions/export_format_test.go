@@ -1,0 +1,353 @@
+package transactions_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/session"
+	"mobilegateway/gatewayctl/transactions"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/ledger"
+)
+
+// exportedIDs parses a whole export and returns the ids in its order.
+func exportedIDs(t *testing.T, format, text string) []string {
+	t.Helper()
+	ids := []string{}
+	switch format {
+	case "csv":
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if row[1] != "id" {
+				ids = append(ids, row[1])
+			}
+		}
+	case "json":
+		var views []entries.View
+		if err := json.Unmarshal([]byte(text), &views); err != nil || views == nil {
+			t.Fatalf("not a JSON array: %v in %.200s", err, text)
+		}
+		for _, v := range views {
+			ids = append(ids, v.ID)
+		}
+	default:
+		for line := range strings.Lines(text) {
+			var v entries.View
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatalf("%v in the line %q", err, line)
+			}
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids
+}
+
+// failEveryRead makes every nth read of a day fail.
+func failEveryRead(d *gatewayctltest.Tool, n int) {
+	calls := 0
+	d.Ledger.InjectFaults(func(c storetest.Call) storetest.Fault {
+		if c.Operation != storetest.Day {
+			return storetest.NoFault
+		}
+		if calls++; calls%n == 0 {
+			return storetest.FailedBeforeApply
+		}
+		return storetest.NoFault
+	})
+}
+
+func TestExportContinues(t *testing.T) {
+	for _, format := range []string{"csv", "json", "ndjson"} {
+		t.Run(format, func(t *testing.T) {
+			d, shop := gatewayctltest.NewShop(t)
+			const count = 3*entries.PageSize + 7
+			for i := range count {
+				d.AddDeliveredPayment(shop, i,
+					d.Now.Add(time.Duration(i%3)*session.Day).Add(time.Duration(i)*time.Second))
+			}
+			d.AddUnknownCharge(shop, "=c1")
+			line := "export ShopA --from 2026-03-01 --to 2026-03-03 --format " + format
+			_, whole, _ := d.Exec(line)
+			if ids := exportedIDs(t, format, whole); len(ids) != count+1 {
+				t.Errorf("%d transactions", len(ids))
+			}
+			file := filepath.Join(t.TempDir(), "out")
+			failEveryRead(d, 3)
+			d.ExpectExit(line+" --output "+file, gatewayctl.ExitFailed, "injected")
+			half := gatewayctltest.ReadFile(t, file)
+			if ids := exportedIDs(t, format, half); len(ids) == 0 || len(ids) > count {
+				t.Errorf("half of it: %d transactions", len(ids))
+			}
+			gatewayctltest.WriteFile(t, file, half+"a torn page")
+			d.ExpectExit("export ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file,
+				gatewayctl.ExitUsage, "another export")
+			for code := gatewayctl.ExitFailed; code != gatewayctl.ExitDone; {
+				code, _, _ = d.Exec(line + " --output " + file)
+			}
+			if text := gatewayctltest.ReadFile(t, file); text != whole {
+				t.Fatalf("%d bytes in pieces, %d whole", len(text), len(whole))
+			}
+			if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
+				t.Error("a formula is not marked as text")
+			}
+			d.ExpectExit(line+" --output "+file, gatewayctl.ExitUsage, "exists and is not a resumable export")
+		})
+	}
+}
+
+// Each part on the standard output is a document, and together they have each transaction once.
+func TestExportPrintsItsCursor(t *testing.T) {
+	for _, format := range []string{"csv", "json", "ndjson"} {
+		t.Run(format, func(t *testing.T) {
+			d, shop := gatewayctltest.NewShop(t)
+			for i := range 2*entries.PageSize + 1 {
+				d.AddDeliveredPayment(shop, i, d.Now.Add(time.Duration(i)*time.Second))
+			}
+			line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format
+			_, whole, _ := d.Exec(line)
+			failEveryRead(d, 2)
+			code, first, stderr := d.Exec(line)
+			_, cursor, found := strings.Cut(stderr, "--cursor ")
+			if code != gatewayctl.ExitFailed || !found {
+				t.Fatalf("exit %d, %s", code, stderr)
+			}
+			d.Ledger.InjectFaults(nil)
+			_, rest, _ := d.Exec(line + " --cursor " + strings.Fields(cursor)[0])
+			parts := append(exportedIDs(t, format, first), exportedIDs(t, format, rest)...)
+			if output.JoinComma(parts) != output.JoinComma(exportedIDs(t, format, whole)) {
+				t.Errorf("%d transactions in parts", len(parts))
+			}
+			if format != "json" && first+rest != whole {
+				t.Errorf("parts of %d and %d bytes differ from the whole of %d", len(first), len(rest), len(whole))
+			}
+		})
+	}
+}
+
+func TestExportOfEmptyRange(t *testing.T) {
+	d, _ := gatewayctltest.NewShop(t)
+	heading := strings.Join(transactions.ExportColumns(), ",") + "\n"
+	for format, want := range map[string]string{"csv": heading, "json": "[]\n", "ndjson": ""} {
+		line := "export ShopA --from 2026-03-01 --to 2026-03-02 --format " + format
+		code, out, stderr := d.Exec(line)
+		if code != gatewayctl.ExitDone || out != want || !strings.Contains(stderr, "0 transactions written") {
+			t.Errorf("%s: exit %d, %q, %s", format, code, out, stderr)
+		}
+		failEveryRead(d, 1)
+		if code, out, stderr := d.Exec(line); code != gatewayctl.ExitFailed || out != "" ||
+			strings.Contains(stderr, "Continue") {
+			t.Errorf("%s, not begun: exit %d, %q, %s", format, code, out, stderr)
+		}
+		d.Ledger.InjectFaults(nil)
+	}
+}
+
+func TestExportRefusesACursor(t *testing.T) {
+	d := gatewayctltest.New(t)
+	d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	for _, cursor := range []string{"garbage", "2026-03-01", "2026-02-28/", "2026-03-02/", "2027-01-01/x", "/",
+		"2026-3-1/"} {
+		for _, format := range []string{"csv", "json"} {
+			code, out, stderr := d.Exec("export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format +
+				" --cursor " + cursor)
+			if code != gatewayctl.ExitUsage || out != "" || !strings.Contains(stderr, "not one of this export") ||
+				strings.Contains(stderr, "Continue") || strings.Contains(stderr, "written") {
+				t.Errorf("%s: exit %d, %q, %s", cursor, code, out, stderr)
+			}
+		}
+	}
+}
+
+// A resumed export whose last page was written only closes its document.
+func TestExportResumedAfterLastPage(t *testing.T) {
+	d := gatewayctltest.New(t)
+	d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	file := filepath.Join(t.TempDir(), "out")
+	line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format json --output " + file
+	failEveryRead(d, 1)
+	d.ExpectExit(line, gatewayctl.ExitFailed, "injected")
+	d.Ledger.InjectFaults(nil)
+	var at map[string]any
+	if err := json.Unmarshal([]byte(gatewayctltest.ReadFile(t, file+".cursor")), &at); err != nil {
+		t.Fatal(err)
+	}
+	d.MustRun(line, nil)
+	whole := gatewayctltest.ReadFile(t, file)
+	pages := strings.TrimSuffix(whole, "\n]\n")
+	at["cursor"], at["bytes"] = "2026-03-02/", len(pages)
+	text, err := json.Marshal(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gatewayctltest.WriteFile(t, file+".cursor", string(text))
+	gatewayctltest.WriteFile(t, file, pages)
+	d.MustRun(line, nil)
+	gatewayctltest.Equal(t, "the file of both runs", gatewayctltest.ReadFile(t, file), whole)
+}
+
+// TestExportOfAllMerchants interrupts an export of all merchants at each page: each transaction is exported once.
+func TestExportOfAllMerchants(t *testing.T) {
+	for _, format := range []string{"csv", "json", "ndjson"} {
+		t.Run(format, func(t *testing.T) {
+			d, first := gatewayctltest.NewShop(t)
+			d.Now = d.Now.Add(time.Hour)
+			second := d.Onboard("ShopB")
+			for i := range entries.PageSize + 3 {
+				d.AddDeliveredPayment(first, i, d.Now.Add(time.Duration(i)*time.Second))
+				d.AddDeliveredPayment(second, i, d.Now.Add(time.Duration(i%2)*session.Day))
+			}
+			line := "export --all --from 2026-03-01 --to 2026-03-02 --format " + format
+			_, whole, stderr := d.Exec(line)
+			if ids := exportedIDs(t, format, whole); len(ids) != 2*(entries.PageSize+3) {
+				t.Errorf("%d transactions, want %d", len(ids), 2*(entries.PageSize+3))
+			}
+			if !strings.Contains(stderr, "ShopB: 203 transactions") {
+				t.Errorf("no line for each merchant in %q", stderr)
+			}
+			file := filepath.Join(t.TempDir(), "out")
+			failEveryRead(d, 2)
+			for code := gatewayctl.ExitFailed; code != gatewayctl.ExitDone; {
+				code, _, _ = d.Exec(line + " --output " + file)
+			}
+			if text := gatewayctltest.ReadFile(t, file); text != whole {
+				t.Errorf("%d bytes in pieces, %d whole", len(text), len(whole))
+			}
+			failEveryRead(d, 4)
+			parts, cursor := []string{}, ""
+			for code := gatewayctl.ExitFailed; code != gatewayctl.ExitDone; {
+				var part string
+				code, part, stderr = d.Exec(line + cursor)
+				parts = append(parts, exportedIDs(t, format, part)...)
+				if _, rest, found := strings.Cut(stderr, "--cursor "); found {
+					cursor = " --cursor " + strings.Fields(rest)[0]
+				}
+			}
+			if output.JoinComma(parts) != output.JoinComma(exportedIDs(t, format, whole)) {
+				t.Errorf("%d transactions in parts, want those of the whole", len(parts))
+			}
+			d.ExpectExit(line+" --cursor unknown/2026-03-01/", gatewayctl.ExitUsage, "not one of this export")
+		})
+	}
+}
+
+func TestExportByFinality(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	late := d.AddDeliveredPayment(shop, 1, d.Now)
+	late.FinalAt = d.Now.Add(2 * session.Day)
+	d.Ledger.Overwrite(late)
+	d.AddDeliveredPayment(shop, 2, d.Now.Add(2*session.Day))
+	d.AddUnknownCharge(shop, "c1")
+	charge := d.MustReadEntry(d.AddUnknownCharge(shop, "c2"))
+	charge.State, charge.UpdatedAt = ledger.Done, d.Now.Add(2*session.Day)
+	d.Ledger.Overwrite(charge)
+	d.Now = d.Now.Add(3 * session.Day) // 4 March
+	for line, want := range map[string]int{
+		"export ShopA --since yesterday --by finality":                  3,
+		"export ShopA --since yesterday":                                1,
+		"export ShopA --since 2026-03-01":                               4,
+		"export ShopA --since today":                                    0,
+		"export ShopA --from 2026-03-01 --to 2026-03-02 --by finality":  0,
+		"export ShopA --since 2026-03-01 --to 2026-03-01 --by creation": 3,
+		"export --all --since 2026-03-02 --by finality --kind pay":      2,
+		"export --all --from 2026-03-03 --to 2026-03-03 --kind charge":  0,
+		"export --all --since 2026-03-03 --by finality --kind charge":   1,
+		"export ShopA --from 2026-03-03 --to 2026-03-03 --by creation ": 1,
+		"export ShopA --since 2026-03-01 --to 2026-03-04 --kind sms":    0,
+		"export ShopA --since 2026-03-03 --to 2026-03-03 --by finality": 3,
+		"export ShopA --from 2026-03-04 --to 2026-03-04 --by finality":  0,
+		"export ShopA --from 2026-03-02 --to 2026-03-02 --by creation":  0,
+		"export ShopA --from 2026-03-01 --to 2026-03-03 --by creation":  4,
+		"export ShopA --from 2026-02-01 --to 2026-03-03 --by finality":  3,
+	} {
+		code, out, stderr := d.Exec(line + " --format ndjson")
+		if ids := exportedIDs(t, "ndjson", out); code != gatewayctl.ExitDone || len(ids) != want {
+			t.Errorf("%s: exit %d, %d transactions, want %d; %s", line, code, len(ids), want, stderr)
+		}
+	}
+}
+
+// A write after an outcome does not move the day on which it was recorded: a transaction is exported on one day.
+func TestExportedOnTheDayOfItsOutcome(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	recorded, written := d.Now.Add(2*session.Day), d.Now.Add(4*session.Day)
+	finalAt := func() time.Time {
+		_, out, _ := d.Exec("export ShopA --since today --format ndjson")
+		var exported entries.View
+		gatewayctltest.Decode(t, out, &exported)
+		return exported.FinalAt
+	}
+	attempt := func(outcome string) []ledger.CallAttempt {
+		return []ledger.CallAttempt{{At: d.Now, Outcome: ledger.CallUnknown}, {
+			At: recorded.Add(-time.Second), Millis: 1000, Outcome: outcome,
+		}}
+	}
+	charge := func(state ledger.State, change func(e *ledger.Entry)) func(e *ledger.Entry) {
+		return func(e *ledger.Entry) {
+			e.State = state
+			change(e)
+		}
+	}
+	for name, change := range map[string]func(e *ledger.Entry){
+		"a manual outcome, then the merchant's repeat": charge(ledger.Done, func(e *ledger.Entry) {
+			e.Manual = ledger.ManualResolution{Outcome: ledger.ManuallyApplied, At: recorded}
+			e.CallAttempts = []ledger.CallAttempt{{At: written, Outcome: ledger.CallSucceeded}}
+		}),
+		"a retry that succeeded, then the notification's attempts": charge(ledger.Done, func(e *ledger.Entry) {
+			e.CallAttempts = attempt(ledger.CallSucceeded)
+		}),
+		"a refusal, then a conflict": charge(ledger.Refused, func(e *ledger.Entry) {
+			e.CallAttempts = append(attempt(ledger.CallRefused), ledger.CallAttempt{
+				At: written, Outcome: ledger.CallSucceeded,
+			})
+		}),
+		"a late response, then the notification's attempts": charge(ledger.Done, func(e *ledger.Entry) {
+			e.Outbox = []ledger.Notification{{ID: "w", Status: ledger.Successful, At: recorded, Attempts: 9}}
+		}),
+		"no later write": charge(ledger.Done, func(e *ledger.Entry) { e.UpdatedAt = recorded }),
+	} {
+		e := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
+		e.UpdatedAt = written
+		change(e)
+		d.Ledger.Overwrite(e)
+		gatewayctltest.Equal(t, name, finalAt().Format(time.DateOnly), recorded.Format(time.DateOnly))
+	}
+	// The same request of a released transaction may still be sent, and then it has an outcome.
+	e := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
+	e.State, e.UpdatedAt = ledger.Released, recorded
+	d.Ledger.Overwrite(e)
+	gatewayctltest.Equal(t, "released", finalAt(), time.Time{})
+}
+
+func TestExportOverwrites(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	d.AddDeliveredPayment(shop, 1, d.Now)
+	file := filepath.Join(t.TempDir(), "out")
+	line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format csv --output " + file
+	d.MustRun(line, nil)
+	first := gatewayctltest.ReadFile(t, file)
+	d.ExpectExit(line, gatewayctl.ExitUsage, "--overwrite")
+	d.AddDeliveredPayment(shop, 2, d.Now)
+	failEveryRead(d, 1)
+	d.ExpectExit(line+" --overwrite", gatewayctl.ExitFailed, "injected")
+	d.Ledger.InjectFaults(nil)
+	line = "export ShopA --from 2026-03-01 --to 2026-03-02 --overwrite --output " + file
+	d.ExpectExit(line, gatewayctl.ExitDone, "2 transactions")
+	if text := gatewayctltest.ReadFile(t, file); len(text) <= len(first) || strings.Count(text, "\n") != 3 {
+		t.Errorf("the file has %q", text)
+	}
+	for _, wrong := range []string{"export", "export ShopA --all", "export ShopA --overwrite --since yesterday",
+		"export ShopA --since yesterday --from 2026-03-01", "export ShopA --since soon"} {
+		d.ExpectExit(wrong, gatewayctl.ExitUsage, "")
+	}
+}

@@ -1,0 +1,109 @@
+package transactions_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/shared/ledger"
+)
+
+// newMoMoServer is a platform of MTN that has no payment.
+func newMoMoServer(t *testing.T) (address string) {
+	return newMoMoServerOf(t, http.StatusNotFound, `{"code":"RESOURCE_NOT_FOUND"}`)
+}
+
+// newMoMoServerOf is a platform of MTN with one response to each lookup.
+func newMoMoServerOf(t *testing.T, status int, response string) (address string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := `{"access_token":"t","expires_in":3600}`
+		if r.Method == http.MethodGet {
+			w.WriteHeader(status)
+			body = response
+		}
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// A lookup ends a payment by the rules of its platform's row, as the sweep does (decisions "never-sent" and "prepare").
+// The clock of the engineer's machine may be 2 minutes ahead.
+func TestResolveByTheRowOfThePlatform(t *testing.T) {
+	const neverSent = time.Minute + 15*time.Minute + ledger.ClockMargin
+	const tooEarly = "If this is still so at 2026-03-01T12:18:00Z, it was never sent"
+	released := resolution{State: ledger.Released, Status: ledger.Pending}
+	failed := resolution{State: ledger.Done, Status: ledger.Failed, ResponseStatus: 201, Notifications: 1}
+	for _, c := range []struct {
+		name, account string
+		response      int
+		change        func(*ledger.Entry)
+		age           time.Duration
+		text          string
+		want          resolution // the zero value for a refusal
+	}{
+		{"the merchant got 504", "mtn-momo/a1", 0, nil, neverSent, "of platform mtn-momo the payment is released",
+			released},
+		{"the merchant got 201", "mtn-momo/a1", 201, nil, neverSent, "platform mtn-momo the payment is done failed",
+			failed},
+		{"too early by the clock's margin", "mtn-momo/a1", 0, nil, neverSent - time.Second, tooEarly, resolution{}},
+		{"it was released", "mtn-momo/a1", 0, func(e *ledger.Entry) {
+			e.State, e.PollAt = ledger.Released, time.Time{}
+		}, time.Hour, "it was certainly not applied", resolution{}},
+		{"the key is another's", "mtn-momo/a1", 0, func(e *ledger.Entry) { e.KeyTaken = true }, time.Hour,
+			"confirm it with the operator", resolution{}},
+		{"a page that was stored", "orange-webpay/a1", 0, nil, time.Hour, "no status lookup", resolution{}},
+		{"never prepared", "orange-cm/a1", 0, nil, time.Minute, `platform orange-cm the payment is released`, released},
+		{"past its lifetime", "mtn-momo/a1", 201, func(e *ledger.Entry) { e.State = ledger.Done }, 30 * time.Hour,
+			"confirm it with the operator", resolution{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, shop := gatewayctltest.NewShop(t)
+			e := d.MustReadEntry(d.AddUnknownPayment(shop))
+			e.Operator, e.Country, e.Account, e.ResponseStatus, e.EverUnknown = "mtn", "CM", c.account, c.response, true
+			e.CountsDailyAmount = true
+			if c.change != nil {
+				c.change(e)
+			}
+			d.Ledger.Overwrite(e)
+			platform, _, _ := strings.Cut(c.account, "/")
+			d.Input = gatewayctltest.CredentialsOf(t, platform, "a1",
+				gatewayctltest.NewAccount(t, platform, newMoMoServer(t), "t"))
+			d.Apply("operator set -")
+			d.Now = e.ReservedAt.Add(c.age)
+			if c.want == (resolution{}) {
+				d.ExpectBoth("unknown resolve pay ShopA_1", gatewayctl.ExitFailed, c.text)
+				gatewayctltest.Equal(t, "version", d.MustReadEntry(e.Key).Version, e.Version)
+				return
+			}
+			d.ExpectExit("unknown resolve pay ShopA_1", gatewayctl.ExitDone, c.text)
+			gatewayctltest.Equal(t, "after a dry run", d.MustReadEntry(e.Key).State, ledger.Unknown)
+			d.ExpectExit("unknown resolve pay ShopA_1"+gatewayctltest.Confirm, gatewayctl.ExitDone, c.text)
+			gatewayctltest.Equal(t, "payment", resolutionOf(d.MustReadEntry(e.Key)), c.want)
+		})
+	}
+}
+
+// A dry run states what it would record: the conflict of a lookup is not stored.
+func TestConflictOfADryRun(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	e := d.MustReadEntry(d.AddUnknownPayment(shop))
+	e.Operator, e.Country, e.Account, e.Currency = "mtn", "CM", "mtn-momo/a1", "XAF"
+	d.Ledger.Overwrite(e)
+	server := newMoMoServerOf(t, http.StatusOK,
+		`{"externalId":"ShopA_1","status":"SUCCESSFUL","amount":"99","currency":"XAF"}`)
+	d.Input = gatewayctltest.CredentialsOf(t, "mtn-momo", "a1", gatewayctltest.NewAccount(t, "mtn-momo", server, "t"))
+	d.Apply("operator set -")
+	const text = "A status that contradicts the payment "
+	d.ExpectExit("unknown resolve pay ShopA_1", gatewayctl.ExitDone, text+"would be recorded as a conflict.")
+	gatewayctltest.Equal(t, "conflicts of a dry run", len(d.MustReadEntry(e.Key).Conflicts), 0)
+	d.ExpectExit("unknown resolve pay ShopA_1"+gatewayctltest.Confirm, gatewayctl.ExitDone,
+		text+"is recorded as a conflict.")
+	gatewayctltest.Equal(t, "conflicts", len(d.MustReadEntry(e.Key).Conflicts), 1)
+}

@@ -1,0 +1,334 @@
+package transactions_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/gatewayctl/transactions"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
+)
+
+// resolution is the part of an entry that a manual resolution sets.
+type resolution struct {
+	State          ledger.State
+	Status         ledger.Status
+	ResponseStatus int
+	Notifications  int
+	Outcome, Who   string
+	Reason         string
+}
+
+func resolutionOf(e *ledger.Entry) resolution {
+	return resolution{e.State, e.Status, e.ResponseStatus, len(e.Outbox), e.Manual.Outcome, e.Manual.Who,
+		e.Manual.Reason}
+}
+
+func TestUnknownList(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	d.AddUnknownCharge(shop, "c1")
+	d.AddUnknownPayment(shop)
+	d.AddDeliveredPayment(shop, 2, d.Now)
+	for line, want := range map[string]int{
+		"unknown list": 2, "unknown list ShopA --from 2026-03-01 --to 2026-03-01": 2,
+		"unknown list ShopA --from 2026-03-02 --to 2026-03-02": 0,
+	} {
+		gatewayctltest.Equal(t, line, len(gatewayctltest.Query[[]transactions.UnknownView](d, line)), want)
+	}
+	for _, view := range gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list") {
+		gatewayctltest.Equal(t, "lookup of a "+string(view.Kind), view.LookupSupported, view.Kind == ledger.Payment)
+	}
+	d.ExpectExit("unknown list ShopA", gatewayctl.ExitUsage, "--from")
+	d.ExpectExit("unknown list --from 2026-03-01 --to 2026-03-01", gatewayctl.ExitUsage, "<merchant>")
+}
+
+// decision "unknown-by-hand".
+func TestUnknown(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	charge, payment := d.AddUnknownCharge(shop, "c1"), d.AddUnknownPayment(shop)
+	d.AddDeliveredPayment(shop, 2, d.Now)
+	d.UseSandboxOperator()
+	d.ExpectExit("unknown resolve pay ShopA_1 --timeout 1s", gatewayctl.ExitFailed, "reported no status of ShopA_1")
+	d.ExpectExit("unknown resolve pay ShopA_1 --as applied", gatewayctl.ExitUsage, "applied")
+	d.ExpectExit("unknown resolve pay ShopA_2", gatewayctl.ExitFailed, "outcome is known: successful")
+	d.ExpectExit("unknown resolve pay ShopA_2 --as failed"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
+		"outcome is known: successful")
+	d.ExpectExit("unknown resolve pay ShopA_9", gatewayctl.ExitFailed, "no payment")
+	d.ExpectExit("unknown resolve charge "+charge.ID, gatewayctl.ExitUsage,
+		"no operator has a status lookup for a charge")
+	d.ExpectExit("unknown resolve charge "+charge.ID+" --as failed", gatewayctl.ExitUsage, "charge")
+	d.MustRun("unknown resolve pay ShopA_1 --as successful", nil)
+	gatewayctltest.Equal(t, "a dry run made the status final", d.MustReadEntry(payment).StatusFinal(), false)
+	d.ExpectExit("unknown resolve pay ShopA_1 --as successful --yes", gatewayctl.ExitUsage, "--reason")
+	d.Apply("unknown resolve pay ShopA_1 --as successful")
+	e := d.MustReadEntry(payment)
+	gatewayctltest.Equal(t, "payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful",
+		"local:ama@host", "test"})
+	gatewayctltest.Equal(t, "SMS to the payer", e.UserSMS, ledger.UserSMSDue)
+	d.ExpectOutput("payment show ShopA_1", "resolved manually", "successful, by local:ama@host: test")
+	d.ExpectExit("unknown resolve charge "+charge.ID+" --as not-applied", gatewayctl.ExitDone,
+		"ShopA: refused. Nothing")
+	d.Apply("unknown resolve charge " + charge.ID + " --as not-applied")
+	e = d.MustReadEntry(charge)
+	gatewayctltest.Equal(t, "charge", resolutionOf(e),
+		resolution{ledger.Refused, "", 400, 0, "not-applied", "local:ama@host", "test"})
+	gatewayctltest.Equal(t, "charge is due", e.DueAt, time.Time{})
+	if !strings.Contains(string(e.ResponseBody), "SVC0270") {
+		t.Errorf("the stored response of the charge lacks SVC0270: %s", e.ResponseBody)
+	}
+	d.ExpectExit("unknown resolve charge "+charge.ID+" --as applied"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
+		"outcome is known: refused")
+	gatewayctltest.Equal(t, "unknown entries left",
+		len(gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")), 0)
+}
+
+// decision "unknown-by-hand".
+func TestUnknownChargeAndMessages(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	charge, sent, unsent := d.AddUnknownCharge(shop, "c1"), d.AddUnknownSMS(shop, "m1"), d.AddUnknownSMS(shop, "m2")
+	for _, c := range []struct {
+		key  ledger.Key
+		as   string
+		want resolution
+	}{
+		{charge, "applied", resolution{State: ledger.Done}},
+		{sent, "applied", resolution{
+			State: ledger.Done, Status: ledger.MessageWaiting, ResponseStatus: 201, Notifications: 1,
+		}},
+		{unsent, "not-applied", resolution{State: ledger.Done, Status: ledger.DeliveryImpossible, Notifications: 1}},
+	} {
+		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "local:ama@host", "test"
+		d.Apply("unknown resolve " + string(c.key.Kind) + " " + c.key.ID + " --as " + c.as)
+		gatewayctltest.Equal(t, c.key.String()+" as "+c.as, resolutionOf(d.MustReadEntry(c.key)), c.want)
+	}
+	line := "unknown resolve sms " + unsent.ID + " --as applied" + gatewayctltest.Confirm
+	d.ExpectExit(line, gatewayctl.ExitFailed, "outcome is known: DeliveryImpossible")
+}
+
+// addOrangeSMS stores an SMS whose outcome is unknown at a platform that gets no key of ours.
+func addOrangeSMS(d *gatewayctltest.Tool, shop merchants.Onboarding) *ledger.Entry {
+	e := d.MustReadEntry(d.AddUnknownSMS(shop, "m1"))
+	e.Operator, e.Account, e.Sender, e.UpstreamKey = "orange", "orange-sms/main", "tel:+2250000", "ShopA.m1"
+	e.ReservedAt, e.SentAt, e.PollAt = d.Now, d.Now, d.Now.Add(ledger.StaleAfter)
+	e.Reschedule()
+	d.Ledger.Overwrite(e)
+	return e
+}
+
+// An SMS whose platform got no key of ours names what its operator can search for. A person may close it: it stays
+// unknown, and nothing lists it.
+func TestUnknowable(t *testing.T) {
+	d, shop := gatewayctltest.NewQuiet(t)
+	e, kept := addOrangeSMS(d, shop), d.MustReadEntry(d.AddUnknownSMS(shop, "m2"))
+	kept.SentAt = d.Now
+	d.Ledger.Overwrite(kept)
+	charge := d.AddUnknownCharge(shop, "c1")
+	d.Now = d.Now.Add(ledger.StaleAfter)
+	advice := "operator orange got no key of it. Search its records by the time 2026-03-01T12:00:00Z, the sender " +
+		"tel:+2250000 and the recipient, which the merchant knows (operator's reference: none). " +
+		"Otherwise close it as unknowable"
+	lines := gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting)
+	at := slices.IndexFunc(lines, func(line gatewayctltest.Line) bool { return line.Subject == e.Key.String() })
+	gatewayctltest.Equal(t, "attention", lines[at].Detail, advice)
+	d.ExpectOutput("sms show "+e.ID, "no lookup", advice)
+	e.OperatorReference = "ref-7"
+	d.Ledger.Overwrite(e)
+	d.ExpectOutput("sms show "+e.ID, "(operator's reference: ref-7)")
+	d.ExpectExit("unknown resolve charge "+charge.ID+" --as unknowable", gatewayctl.ExitUsage,
+		"cannot be resolved as unknowable")
+	d.ExpectBoth("unknown resolve sms "+kept.ID+" --as unknowable", gatewayctl.ExitFailed,
+		"the merchant may send the same request again until 2026-03-02T11:50:00Z")
+
+	line := "unknown resolve sms " + e.ID + " --as unknowable"
+	d.ExpectExit(line+" --yes", gatewayctl.ExitUsage, "--reason")
+	d.MustRun(line, nil)
+	gatewayctltest.Equal(t, "closed by a dry run", d.MustReadEntry(e.Key).Unknowable(), false)
+	d.Apply(line)
+	closed := d.MustReadEntry(e.Key)
+	gatewayctltest.Equal(t, "SMS", resolutionOf(closed),
+		resolution{ledger.Unknown, "", 0, 0, "unknowable", "local:ama@host", "test"})
+	gatewayctltest.Equal(t, "due", closed.DueAt, time.Time{})
+	gatewayctltest.Equal(t, "audit", d.Audit.Outcomes[len(d.Audit.Outcomes)-1], auditlog.OutcomeDone)
+	listed := func(key ledger.Key) (listed bool) {
+		for _, view := range gatewayctltest.Query[[]transactions.UnknownView](d,
+			"unknown list ShopA --from 2026-03-01 --to 2026-03-01") {
+			listed = listed || view.ID == key.ID
+		}
+		for _, line := range gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting) {
+			listed = listed || line.Subject == key.String()
+		}
+		return listed
+	}
+	gatewayctltest.Equal(t, "listed after it was closed", listed(e.Key), false)
+	gatewayctltest.Equal(t, "another SMS is listed", listed(kept.Key), true)
+	d.Apply(line+" --operator-reference OS-77", line)
+	gatewayctltest.Equal(t, "reference after a second decision", d.MustReadEntry(e.Key).ManualReference, "OS-77")
+	d.ExpectOutput("sms show "+e.ID, "closed as unknowable", "resolved manually", "unknowable, by local:ama@host: test")
+	d.Apply("unknown resolve sms " + e.ID + " --as applied")
+	gatewayctltest.Equal(t, "a later statement of the operator", d.MustReadEntry(e.Key).State, ledger.Done)
+}
+
+// decision "charge-notif": off without the flag. With it a resolved charge is notified, and its notification is shown
+// and replayed by the charge's id.
+func TestChargeNotif(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	off, on := d.AddUnknownCharge(shop, "c1"), d.AddUnknownCharge(shop, "c2")
+	d.Apply("unknown resolve charge "+off.ID+" --as applied", "merchant change ShopA --charge-notif on")
+	gatewayctltest.Equal(t, "notifications without the flag", len(d.MustReadEntry(off).Outbox), 0)
+	d.MustRun("unknown resolve charge "+on.ID+" --as not-applied --reason test", nil)
+	gatewayctltest.Equal(t, "notifications of a dry run", len(d.MustReadEntry(on).Outbox), 0)
+	d.Apply("unknown resolve charge " + on.ID + " --as not-applied")
+	e := d.MustReadEntry(on)
+	gatewayctltest.Equal(t, "notifications", len(e.Outbox), 1)
+	gatewayctltest.Equal(t, "address", e.NotifyURL, "https://shop.example/n")
+	d.ExpectOutput("deliveries show "+on.ID, "https://shop.example/n", "failed", "waiting")
+	e.MarkDelivered(on.ID, d.Now)
+	d.Ledger.Overwrite(e)
+	d.Apply("deliveries replay " + on.ID)
+	gatewayctltest.Equal(t, "replays", len(d.MustReadEntry(on).Replays), 1)
+	d.Apply("merchant change ShopA --charge-notif off")
+	d.ExpectExit("merchant add ShopB --country ci --operator sandbox --charge-notif on"+gatewayctltest.Confirm,
+		gatewayctl.ExitUsage,
+		"charge-notif needs a notif_url")
+}
+
+// racingLedger is a ledger in which another process writes just after our last read before a write.
+type racingLedger struct {
+	*storetest.Ledger
+	reads int
+	other *ledger.Entry
+}
+
+// Get implements ledger.Reader.
+func (r *racingLedger) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
+	e, err := r.Ledger.Get(ctx, key)
+	if r.reads++; r.reads == 2 {
+		r.other.Version = e.Version + 1
+		r.Overwrite(r.other)
+	}
+	return e, err
+}
+
+// A manual resolution is checked again on an entry that another process changed since it was read.
+func TestResolveIsFenced(t *testing.T) {
+	d := gatewayctltest.New(t)
+	payment := d.AddUnknownPayment(d.OnboardShop())
+	d.UseSandboxOperator()
+	other := d.MustReadEntry(payment)
+	other.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "getStatus"}, d.Now)
+	race := &racingLedger{Ledger: d.Ledger, other: other}
+	d.ChangeStores(func(s *deployment.Stores) { s.Ledger = race })
+	d.ExpectExit("unknown resolve pay ShopA_1 --as successful"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
+		"outcome is known: failed")
+	e := d.MustReadEntry(payment)
+	gatewayctltest.Equal(t, "resolution", resolutionOf(e), resolution{ledger.Done, ledger.Failed, 201, 1, "", "", ""})
+	gatewayctltest.Equal(t, "conflicts", len(e.Conflicts), 0)
+	gatewayctltest.Equal(t, "reads before the change", race.reads, 2)
+}
+
+// A statement of the operator is about the attempts before it. A retry of the merchant may have been applied since.
+func TestResolveIsNotForALaterAttempt(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	charge := d.AddUnknownCharge(shop, "c1")
+	later := d.MustReadEntry(charge)
+	later.Owner = "later"
+	d.ChangeStores(func(s *deployment.Stores) { s.Ledger = &racingLedger{Ledger: d.Ledger, other: later} })
+	d.ExpectExit("unknown resolve charge "+charge.ID+" --as not-applied"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
+		"a later attempt")
+	gatewayctltest.Equal(t, "resolution", resolutionOf(d.MustReadEntry(charge)), resolution{State: ledger.Unknown})
+}
+
+// decision "merchant-limits": an amount that was not applied is refunded to the daily limit.
+func TestResolveRefundsDailyLimit(t *testing.T) {
+	d := gatewayctltest.New(t)
+	key := d.AddUnknownCharge(d.OnboardShop(), "c1")
+	e := d.MustReadEntry(key)
+	e.CountsDailyAmount, e.SentAt = true, d.Now
+	d.Ledger.Overwrite(e)
+	amounts := d.Stores().DailyAmounts
+	limitedTo := func(minor int64) *merchant.Profile {
+		return &merchant.Profile{DailyAmounts: map[string]int64{e.Currency: minor}}
+	}
+	over := func(limit int64) error {
+		other := d.MustReadEntry(key)
+		other.ID, other.Version, other.EverUnknown = other.ID+"-other", 1, false
+		return amounts.Reserve(t.Context(), limitedTo(limit), other)
+	}
+	if err := amounts.Reserve(t.Context(), limitedTo(e.AmountMinor), e); err != nil || over(e.AmountMinor) == nil {
+		t.Fatalf("the day is not full: %v", err)
+	}
+	d.MustRun("unknown resolve charge "+key.ID+" --as not-applied", nil)
+	if over(e.AmountMinor) == nil {
+		t.Error("a dry run refunded the amount")
+	}
+	d.Apply("unknown resolve charge " + key.ID + " --as not-applied")
+	if err := over(e.AmountMinor); err != nil {
+		t.Errorf("the amount was not refunded: %v", err)
+	}
+	again := d.AddUnknownCharge(merchants.Onboarding{View: merchants.View{ID: e.MerchantID, Name: e.Merchant}}, "c2")
+	limited := d.MustReadEntry(again)
+	limited.CountsDailyAmount = true
+	d.Ledger.Overwrite(limited)
+	d.ChangeStores(func(s *deployment.Stores) { s.DailyAmounts = nil })
+	d.ExpectExit("unknown resolve charge "+again.ID+" --as not-applied"+gatewayctltest.Confirm, gatewayctl.ExitUsage,
+		"LIMIT_TABLE")
+	gatewayctltest.Equal(t, "resolved without LIMIT_TABLE", resolutionOf(d.MustReadEntry(again)),
+		resolution{State: ledger.Unknown})
+}
+
+// The operator's reference of a manual resolution is stored, shown, found and exported. No merchant gets it. A warning
+// names the end of the time in which the merchant's own retry may decide it.
+func TestResolveWithOperatorReference(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	charge := d.AddUnknownCharge(shop, "c1")
+	e := d.MustReadEntry(charge)
+	e.SentAt = d.Now
+	d.Ledger.Overwrite(e)
+	line := "unknown resolve charge " + charge.ID + " --operator-reference OM-77"
+	d.ExpectBoth(line, gatewayctl.ExitUsage, "give it with --as")
+	d.ExpectBoth("unknown resolve charge "+charge.ID+" --as applied --operator-reference "+strings.Repeat("7", 101),
+		gatewayctl.ExitUsage, "at most 100 characters")
+	const warning = "Warning: until 2026-03-02T11:50:00Z the merchant may send the same request again"
+	d.ExpectExit(line+" --as applied", gatewayctl.ExitDone, warning)
+	d.ExpectExit(line+" --as applied"+gatewayctltest.Confirm, gatewayctl.ExitDone, warning)
+	e = d.MustReadEntry(charge)
+	gatewayctltest.Equal(t, "stored", e.ManualReference, "OM-77")
+	gatewayctltest.Equal(t, "what the merchant gets", e.OperatorReference, "")
+	d.ExpectOutput("charge show "+charge.ID, "operator's reference", "OM-77", "test; operator's reference: OM-77")
+	d.ExpectOutput("find OM-77", charge.ID)
+	d.ExpectOutput("export ShopA --from 2026-03-01 --to 2026-03-01", charge.ID, "OM-77")
+
+	late := d.AddUnknownCharge(shop, "c2")
+	e = d.MustReadEntry(late)
+	e.SentAt = d.Now.Add(-24 * time.Hour)
+	d.Ledger.Overwrite(e)
+	_, _, stderr := d.Exec("unknown resolve charge " + late.ID + " --as applied")
+	if strings.Contains(stderr, "Warning") {
+		t.Errorf("a warning after the end of the time: %s", stderr)
+	}
+}
+
+func TestResolvePaymentThatMayStillFinish(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	d.UseSandboxOperator()
+	e := d.AddDeliveredPayment(shop, 1, d.Now)
+	e.Status, e.FinalAt, e.Delivered, e.PollAt, e.ReservedAt = ledger.Pending, time.Time{}, nil,
+		d.Now.Add(time.Minute), d.Now
+	e.Reschedule()
+	d.Ledger.Overwrite(e)
+	d.ExpectExit("unknown resolve pay ShopA_1 --as failed"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
+		ledger.ErrStillPending.Error())
+	d.Now = d.Now.Add(25 * time.Hour)
+	d.Apply("unknown resolve pay ShopA_1 --as failed")
+	gatewayctltest.Equal(t, "payment", resolutionOf(d.MustReadEntry(e.Key)),
+		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "local:ama@host", "test"})
+}

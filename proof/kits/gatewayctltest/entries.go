@@ -1,0 +1,88 @@
+package gatewayctltest
+
+import (
+	"strconv"
+	"time"
+
+	"mobilegateway/gatewayctl/deliveries"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/shared/ledger"
+)
+
+// AddDeliveredPayment stores a payment whose success was delivered.
+func (d *Tool) AddDeliveredPayment(shop merchants.Onboarding, number int, at time.Time) *ledger.Entry {
+	id := shop.Name + "_" + strconv.Itoa(number)
+	key := ledger.Key{Kind: ledger.Payment, ID: id}
+	e := &ledger.Entry{
+		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Version: 3, State: ledger.Done, Status: ledger.Successful,
+		CreatedAt: at, SentAt: at, ReservedAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second),
+		Operator: "sandbox", Account: "a1", Country: "CI", Channel: "ussd", AmountMinor: 1000, Currency: "XOF",
+		UpstreamKey: id, MSISDN: "0707072000", ResponseStatus: 201,
+		NotifyURL: "https://shop.example/n", Delivered: []ledger.Notification{{
+			ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at.Add(time.Second),
+			Attempts: 1, DeliveredAt: at.Add(2 * time.Second),
+		}},
+	}
+	d.Ledger.Overwrite(e)
+	return e
+}
+
+// AddUnknownCharge stores a charge whose outcome is unknown.
+func (d *Tool) AddUnknownCharge(shop merchants.Onboarding, correlator string) ledger.Key {
+	return d.addUnknown(shop, &ledger.Entry{
+		Key:         ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(shop.ID, correlator, "")},
+		AmountMinor: 150, Exponent: 2, Currency: "USD", Correlator: correlator, ReferenceCode: "=1+1",
+	})
+}
+
+// addUnknown stores an entry whose outcome is unknown.
+func (d *Tool) addUnknown(shop merchants.Onboarding, e *ledger.Entry) ledger.Key {
+	e.MerchantID, e.Merchant, e.Owner, e.Operator = shop.ID, shop.Name, "o", "sandbox"
+	e.State, e.EverUnknown, e.Version = ledger.Unknown, true, 2
+	e.CreatedAt, e.SentAt, e.ReservedAt, e.PollAt = d.Now, d.Now, d.Now, d.Now.Add(time.Hour)
+	e.Reschedule()
+	d.Ledger.Overwrite(e)
+	return e.Key
+}
+
+// AddUnknownSMS stores an SMS whose outcome is unknown.
+func (d *Tool) AddUnknownSMS(shop merchants.Onboarding, correlator string) ledger.Key {
+	return d.addUnknown(shop, &ledger.Entry{
+		Key:        ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(shop.ID, correlator)},
+		Correlator: correlator, NotifyURL: "https://shop.example/r",
+	})
+}
+
+// AddUnknownPayment stores a payment whose outcome is unknown.
+func (d *Tool) AddUnknownPayment(shop merchants.Onboarding) ledger.Key {
+	e := d.AddDeliveredPayment(shop, 1, d.Now)
+	e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Unknown, ledger.Pending, time.Time{}, nil,
+		d.Now.Add(time.Minute)
+	e.Reschedule()
+	d.Ledger.Overwrite(e)
+	return e.Key
+}
+
+// AddWaitingPayment stores a payment whose notification failed four times and waits for five hours.
+func (d *Tool) AddWaitingPayment(
+	shop merchants.Onboarding, number int, changes ...func(*ledger.Entry),
+) *ledger.Entry {
+	e := d.AddDeliveredPayment(shop, number, d.Now)
+	e.Outbox, e.Delivered = e.Delivered, nil
+	head := &e.Outbox[0]
+	head.DeliveredAt, head.Attempts, head.NextAttemptAt = time.Time{}, 4, d.Now.Add(5*time.Hour)
+	for _, change := range changes {
+		change(e)
+	}
+	e.Reschedule()
+	d.Ledger.Overwrite(e)
+	return e
+}
+
+// ShopURL is the notif_url of ShopA.
+const ShopURL = "https://shop.example/n"
+
+// ToShop is the destination of transactions to ShopA's address.
+func ToShop(count int) []deliveries.DestinationCount {
+	return []deliveries.DestinationCount{{Destination: deliveries.Destination{URL: ShopURL}, Transactions: count}}
+}

@@ -1,0 +1,79 @@
+package gatewayctltest
+
+import (
+	"encoding/json"
+	"github.com/google/go-cmp/cmp"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"mobilegateway/gatewayctl"
+)
+
+// Equal fails unless two values are equal. what names the rule that broke.
+func Equal[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// ExpectOutput runs a command that must succeed, and whose output has the parts in this order.
+func (d *Tool) ExpectOutput(line string, parts ...string) {
+	d.T.Helper()
+	code, out, stderr := d.Exec(line)
+	if code != gatewayctl.ExitDone {
+		d.T.Fatalf("%s: exit %d: %s", line, code, stderr)
+	}
+	rest := out
+	for _, part := range parts {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			d.T.Fatalf("%s: %q is missing or out of order: %s", line, part, out)
+		}
+		rest = after
+	}
+}
+
+// ExpectExit runs a command that must end with an exit code, and whose standard error has a text.
+func (d *Tool) ExpectExit(line string, want int, text string) {
+	d.T.Helper()
+	code, out, stderr := d.Exec(line)
+	if code != want || !strings.Contains(stderr, text) {
+		d.T.Errorf("%s: exit %d (want %d), %q lacks %q; out %s", line, code, want, stderr, text, out)
+	}
+}
+
+// ExpectBoth is expectExit of the dry run and of the change.
+func (d *Tool) ExpectBoth(line string, want int, text string) {
+	d.T.Helper()
+	d.ExpectExit(line, want, text)
+	d.ExpectExit(line+Confirm, want, text)
+}
+
+// ReadFile returns the text of a file.
+func ReadFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// WriteFile writes a private file.
+func WriteFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Decode decodes a JSON document.
+func Decode(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+}

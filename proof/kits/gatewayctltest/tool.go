@@ -1,0 +1,162 @@
+// Package gatewayctltest runs gatewayctl's commands in tests, on stores in memory or on the local AWS.
+package gatewayctltest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/pause"
+)
+
+// Tool is a deployment in memory and the person at the keyboard.
+type Tool struct {
+	*gatewayctl.Tool
+	T         *testing.T
+	Now       time.Time
+	Input     string
+	Merchants *storetest.Merchants
+	Ledger    *storetest.Ledger
+	Vault     *Secrets
+	Audit     *Audit
+	Logs      *Logs // of a tool with real stores
+	Health    *storetest.EndpointHealth
+	limits    *storetest.Limits
+	random    *rand.Rand
+	Connect   func(deployment.System, deployment.Names) (*deployment.Stores, error)
+	Variables map[string]string
+}
+
+// New returns a tool on stores in memory.
+func New(t *testing.T) *Tool {
+	tool, err := gatewayctl.NewTool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Tool{
+		Tool: tool, T: t, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Merchants: storetest.NewMerchants(),
+		Ledger: storetest.NewLedger(),
+		Vault:  &Secrets{map[string][]byte{}, map[string]int{}, 0},
+		Audit:  &Audit{Records: map[string]auditlog.Record{}},
+		limits: storetest.NewLimits(), random: rand.New(rand.NewSource(1)),
+		Variables: map[string]string{
+			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_CREDENTIALS_SECRET": "operators",
+			"TOKEN_KEY_SECRET": "token-keys", "TOKEN_PUBLIC_KEY_SECRET": "token-public-keys",
+			"CALLBACK_KEY_SECRET": "callback-keys", "WEBHOOK_KEY_SECRET": "webhook-keys", "AWS_ACCESS_KEY_ID": "KEYID",
+		},
+	}
+	d.Health = storetest.NewEndpointHealth(d.Clock())
+	d.ChangeStores(func(*deployment.Stores) {})
+	return d
+}
+
+// Stores returns the stores in memory.
+func (d *Tool) Stores() *deployment.Stores {
+	amounts := &dailyamount.Counter{Store: d.limits, Now: d.Clock(), Rand: d.random, Sleep: pause.For}
+	return &deployment.Stores{Merchants: d.Merchants, Ledger: d.Ledger, EndpointHealth: d.Health, DailyAmounts: amounts,
+		Secrets: d.Vault, Audit: d.Audit, AuditCopies: d.Audit,
+		Caller: func(context.Context) (string, error) { return "local:ama@host", nil }}
+}
+
+// ChangeStores makes the tool connect to changed stores.
+func (d *Tool) ChangeStores(change func(*deployment.Stores)) {
+	d.Connect = func(deployment.System, deployment.Names) (*deployment.Stores, error) {
+		stores := d.Stores()
+		change(stores)
+		return stores, nil
+	}
+}
+
+// Clock returns the clock.
+func (d *Tool) Clock() func() time.Time { return func() time.Time { return d.Now } }
+
+// Exec runs the tool with arguments separated by spaces.
+func (d *Tool) Exec(line string) (code int, out, stderr string) {
+	return d.ExecArguments(strings.Fields(line)...)
+}
+
+// ExecArguments runs the tool with arguments.
+func (d *Tool) ExecArguments(arguments ...string) (code int, out, stderr string) {
+	var o, n bytes.Buffer
+	code = d.Run(context.Background(), arguments, deployment.System{
+		Stdin: strings.NewReader(d.Input), Stdout: &o, Stderr: &n,
+		Getenv: func(name string) string { return d.Variables[name] },
+		User:   "ama@host", Now: d.Clock(), Rand: d.random, Connect: d.Connect,
+	})
+	return code, o.String(), n.String()
+}
+
+// MustRun runs a command that must succeed, and decodes its JSON.
+func (d *Tool) MustRun(line string, result any) {
+	d.T.Helper()
+	code, out, stderr := d.Exec(line + " --json")
+	if code != gatewayctl.ExitDone {
+		d.T.Fatalf("%s: exit %d: %s", line, code, stderr)
+	}
+	if result != nil {
+		if err := json.Unmarshal([]byte(out), result); err != nil {
+			d.T.Fatalf("%s: %v in %s", line, err, out)
+		}
+	}
+}
+
+// Apply runs commands that must succeed, with --yes.
+func (d *Tool) Apply(lines ...string) {
+	d.T.Helper()
+	for _, line := range lines {
+		d.MustRun(line+Confirm, nil)
+	}
+}
+
+// Query runs a command that must succeed and returns its JSON.
+func Query[T any](d *Tool, line string) (result T) {
+	d.T.Helper()
+	d.MustRun(line, &result)
+	return result
+}
+
+// Confirm makes a command's change happen.
+const Confirm = " --yes --reason test"
+
+// NewShop returns a tool whose deployment has the merchant ShopA.
+func NewShop(t *testing.T) (*Tool, merchants.Onboarding) {
+	t.Helper()
+	d := New(t)
+	return d, d.OnboardShop()
+}
+
+// OnboardShop onboards the merchant ShopA.
+func (d *Tool) OnboardShop() merchants.Onboarding { return d.Onboard("ShopA") }
+
+// Onboard onboards a merchant, with the key that its webhook secret needs.
+func (d *Tool) Onboard(name string) merchants.Onboarding {
+	d.T.Helper()
+	if len(d.Vault.Values["webhook-keys"]) == 0 {
+		d.Apply("keys add webhooks")
+	}
+	var output merchants.Onboarding
+	d.MustRun("merchant add "+name+" --country ci --operator sandbox --notif-url https://shop.example/n"+Confirm,
+		&output)
+	return output
+}
+
+// MustReadEntry returns a stored entry.
+func (d *Tool) MustReadEntry(key ledger.Key) *ledger.Entry {
+	d.T.Helper()
+	e, err := d.Ledger.Get(context.Background(), key)
+	if err != nil || e == nil {
+		d.T.Fatalf("%v: %v, %v", key, e, err)
+	}
+	return e
+}
