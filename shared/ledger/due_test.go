@@ -109,7 +109,7 @@ func TestPostponeLookup(t *testing.T) {
 		if !e.PollAt.Equal(c.wantPoll) || !e.Claim.CheckAt.Equal(c.wantCheck) {
 			t.Errorf("%s: poll at %s, check at %s", name, e.PollAt, e.Claim.CheckAt)
 		}
-		if before := e.DueAt; before.Before(at(60)) || c.postponed && before.Equal(at(60)) {
+		if before := dueAt(e); before.Before(at(60)) || c.postponed && before.Equal(at(60)) {
 			t.Errorf("%s: still due at %s", name, before)
 		}
 	}

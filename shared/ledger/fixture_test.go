@@ -109,6 +109,12 @@ func failedAttempt(number, status int, reason string) ledger.FailedAttempt {
 	return ledger.FailedAttempt{Number: number, At: start, HTTPStatus: status, Reason: reason}
 }
 
+// dueAt is when an entry is due, as the book stores it.
+func dueAt(e *ledger.Entry) time.Time {
+	e.Reschedule()
+	return e.DueAt
+}
+
 // summary describes the fields that transitions change, with DueAt relative to start.
 func summary(e *ledger.Entry) string {
 	words := []string{string(e.State)}
@@ -133,7 +139,7 @@ func summary(e *ledger.Entry) string {
 		add(true, "delivered:%s", n.Status)
 	}
 	add(e.UserSMS != "", "user-sms:%s", e.UserSMS)
-	add(!e.DueAt.IsZero(), "due:%s", e.DueAt.Sub(start))
+	add(!dueAt(e).IsZero(), "due:%s", dueAt(e).Sub(start))
 	return strings.Join(words, " ")
 }
 

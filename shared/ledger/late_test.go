@@ -82,8 +82,8 @@ func TestChargeNotif(t *testing.T) {
 			if len(e.Outbox) != 1 || e.Outbox[0].Status != c.want || e.Outbox[0].ID != e.ID || !e.WakesRelay() {
 				t.Errorf("the outbox is %+v, want one %s with the charge's id that wakes the relay", e.Outbox, c.want)
 			}
-			if e.NotifyURL != url || e.NotifyFrom != ledger.AddressOfProfile || e.DueAt.IsZero() {
-				t.Errorf("address %q of %q, due %s", e.NotifyURL, e.NotifyFrom, e.DueAt)
+			if e.NotifyURL != url || e.NotifyFrom != ledger.AddressOfProfile || dueAt(e).IsZero() {
+				t.Errorf("address %q of %q, due %s", e.NotifyURL, e.NotifyFrom, dueAt(e))
 			}
 		})
 	}

@@ -28,13 +28,13 @@ func TestClaimDelivery(t *testing.T) {
 		if claim == nil || !changed || claim.Attempts != 0 || claim.OpenClaims != i+1 || claim.ID != id {
 			t.Fatalf("claim %d without an outcome: %+v", i+1, claim)
 		}
-		if wait := e.DueAt.Sub(now); wait != lease || e.WakesRelay() {
+		if wait := dueAt(e).Sub(now); wait != lease || e.WakesRelay() {
 			t.Errorf("claim %d: lease %s, want %s; wakes the relay: %v", i+1, wait, lease, e.WakesRelay())
 		}
 		if again, _ := e.ClaimDelivery(now); again != nil {
 			t.Error("claimed twice")
 		}
-		now = e.DueAt
+		now = dueAt(e)
 	}
 	if claim, changed := message().ClaimDelivery(now); claim != nil || changed {
 		t.Error("claimed from an empty outbox")
@@ -74,7 +74,7 @@ func TestClaimFastDelivery(t *testing.T) {
 			}
 			continue
 		}
-		if claim.OpenClaims != 1 || e.OpenClaims != 1 || e.WakesRelay() || !e.DueAt.Equal(end) {
+		if claim.OpenClaims != 1 || e.OpenClaims != 1 || e.WakesRelay() || !dueAt(e).Equal(end) {
 			t.Errorf("%s: claim %+v, wakes the relay: %v, %s", name, claim, e.WakesRelay(), summary(e))
 		}
 		if later, _ := e.ClaimDelivery(end); later == nil || later.OpenClaims != 2 {
@@ -86,7 +86,7 @@ func TestClaimFastDelivery(t *testing.T) {
 // decision "notifications": claims without an outcome cost no attempt, and end in a dead letter with its own reason.
 func TestClaimsWithoutOutcome(t *testing.T) {
 	e := message(ledger.MessageWaiting, ledger.DeliveredToNetwork)
-	first, began := id(e, ledger.MessageWaiting), e.DueAt
+	first, began := id(e, ledger.MessageWaiting), dueAt(e)
 	now := began
 	for claims := 0; ; claims++ {
 		claim, changed := e.ClaimDelivery(now)
@@ -99,7 +99,7 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 			}
 			break
 		}
-		now = e.DueAt
+		now = dueAt(e)
 	}
 	if dead := e.Outbox[0]; dead.DeadReason != ledger.ReasonNoOutcome || dead.Attempts != 0 {
 		t.Errorf("%+v, want a dead letter without an attempt", dead)
@@ -107,8 +107,8 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 	if age := now.Sub(began); age < 20*time.Hour || age > 26*time.Hour {
 		t.Errorf("given up after %s, want about 23 hours", age)
 	}
-	if head := e.OutboxHead(); head.Status != ledger.DeliveredToNetwork || e.OpenClaims != 0 || e.DueAt.IsZero() {
-		t.Errorf("head %+v, %d open claims, due %s: want the next status", head, e.OpenClaims, e.DueAt)
+	if head := e.OutboxHead(); head.Status != ledger.DeliveredToNetwork || e.OpenClaims != 0 || dueAt(e).IsZero() {
+		t.Errorf("head %+v, %d open claims, due %s: want the next status", head, e.OpenClaims, dueAt(e))
 	}
 	if !e.MarkDelivered(first, now) || e.OutboxHead().Status != ledger.DeliveredToNetwork {
 		t.Error("a late 2xx of the dead letter does not count")
@@ -118,8 +118,8 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 // Only the failure of the last claim counts; a success of any claim does.
 func TestFailureOfAnEarlierClaim(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	first, _ := e.ClaimDelivery(e.DueAt)
-	second, _ := e.ClaimDelivery(e.DueAt)
+	first, _ := e.ClaimDelivery(dueAt(e))
+	second, _ := e.ClaimDelivery(dueAt(e))
 	if e.RecordFailedAttempt(*first, failedAttempt(1, 500, "late"), start) {
 		t.Error("the failure of a claim was recorded after another claim")
 	}
@@ -174,7 +174,7 @@ func TestPostponeDelivery(t *testing.T) {
 	if e.PostponeDelivery(due.Add(-time.Millisecond), next) {
 		t.Error("postponed one that is not due")
 	}
-	if !e.PostponeDelivery(due, next) || e.OutboxHead().Attempts != 0 || !e.DueAt.Equal(next) {
+	if !e.PostponeDelivery(due, next) || e.OutboxHead().Attempts != 0 || !dueAt(e).Equal(next) {
 		t.Errorf("%d attempts, %s", e.OutboxHead().Attempts, summary(e))
 	}
 	e.Park(start)
@@ -205,8 +205,8 @@ func TestRecordFailedAttempt(t *testing.T) {
 	if n := e.OutboxHead(); n.Attempts != 1 || n.LastStatus != 503 || len(n.LastReason) > 255 {
 		t.Errorf("%d attempts, status %d, %d bytes of a reason", n.Attempts, n.LastStatus, len(n.LastReason))
 	}
-	if !e.DueAt.Equal(next) || e.WakesRelay() {
-		t.Errorf("due %s, wakes the relay: %v", e.DueAt, e.WakesRelay())
+	if !dueAt(e).Equal(next) || e.WakesRelay() {
+		t.Errorf("due %s, wakes the relay: %v", dueAt(e), e.WakesRelay())
 	}
 	claim, _ := e.ClaimDelivery(next)
 	if !e.RecordFailedAttempt(*claim, failedAttempt(0, 0, "timeout"), next.Add(time.Hour)) ||
@@ -247,7 +247,7 @@ func TestDeadLetter(t *testing.T) {
 	if e.RecordFailedAttempt(before, failedAttempt(9, 500, ""), start) {
 		t.Error("a dead letter was attempted")
 	}
-	if !e.MarkDelivered(e.OutboxHead().ID, now) || e.OutboxHead() != nil || !e.DueAt.IsZero() {
+	if !e.MarkDelivered(e.OutboxHead().ID, now) || e.OutboxHead() != nil || !dueAt(e).IsZero() {
 		t.Errorf("after the last: %s", summary(e))
 	}
 	if e.Park(start) || e.Unpark(start) {
@@ -271,12 +271,12 @@ func TestParkStopsTheClock(t *testing.T) {
 		t.Error("a parked one was claimed")
 	}
 	now := start.Add(48 * time.Hour)
-	if !e.Unpark(now) || e.Unpark(now) || !e.WakesRelay() || !e.DueAt.Equal(now.Add(ledger.FastLease)) {
+	if !e.Unpark(now) || e.Unpark(now) || !e.WakesRelay() || !dueAt(e).Equal(now.Add(ledger.FastLease)) {
 		t.Errorf("unparked at attempt 0: %s", summary(e))
 	}
 	e.RecordFailedAttempt(*e.HeadClaim(), failedAttempt(1, 410, "gone"), now)
 	e.Park(now)
-	if !e.Unpark(now) || e.WakesRelay() || !e.DueAt.Equal(now) || e.OutboxHead().Attempts != 1 {
+	if !e.Unpark(now) || e.WakesRelay() || !dueAt(e).Equal(now) || e.OutboxHead().Attempts != 1 {
 		t.Errorf("unparked at attempt 1: %s", summary(e))
 	}
 	if empty := message(); empty.Park(now) || empty.Unpark(now) {
@@ -292,16 +292,16 @@ func TestParkedCheck(t *testing.T) {
 	for _, want := range []time.Duration{
 		time.Minute, time.Hour, time.Hour, time.Hour + 30*time.Second, 90*time.Minute + 45*time.Second,
 	} {
-		if wait := e.DueAt.Sub(now); wait != want {
+		if wait := dueAt(e).Sub(now); wait != want {
 			t.Fatalf("checked after %s, want %s", wait, want)
 		}
-		if now = e.DueAt; e.PostponeParkedCheck(now.Add(-1)) || !e.ParkedCheckDue(now) || !e.PostponeParkedCheck(now) {
+		if now = dueAt(e); e.PostponeParkedCheck(now.Add(-1)) || !e.ParkedCheckDue(now) || !e.PostponeParkedCheck(now) {
 			t.Fatal("the check is not due at its time only")
 		}
 	}
 	now = start.Add(1000 * time.Hour)
-	if e.PostponeParkedCheck(now); e.DueAt.Sub(now) != 24*time.Hour {
-		t.Errorf("after 1,000 hours checked after %s, want a day", e.DueAt.Sub(now))
+	if e.PostponeParkedCheck(now); dueAt(e).Sub(now) != 24*time.Hour {
+		t.Errorf("after 1,000 hours checked after %s, want a day", dueAt(e).Sub(now))
 	}
 }
 

@@ -35,6 +35,7 @@ func TestApplyFinalStatusApplies(t *testing.T) {
 		if got := e.ApplyFinalStatus(final(s), now); got != ledger.Applied || !e.WakesRelay() {
 			t.Errorf("%s: effect %v, wakes the relay: %v", s, got, e.WakesRelay())
 		}
+		e.Reschedule()
 		if diff := cmp.Diff(want, e); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", s, diff)
 		}
@@ -246,8 +247,8 @@ func TestAddClaim(t *testing.T) {
 	}
 	e := pendingPayment()
 	claimed(successful)(e)
-	if !e.DueAt.Equal(start.Add(5*time.Second)) || e.LookupDue(start) || !e.LookupDue(e.DueAt) {
-		t.Errorf("the claim's lookup is due at %s", e.DueAt)
+	if !dueAt(e).Equal(start.Add(5*time.Second)) || e.LookupDue(start) || !e.LookupDue(dueAt(e)) {
+		t.Errorf("the claim's lookup is due at %s", dueAt(e))
 	}
 	e.OperatorReference = ""
 	finalStatus(successful)(e)
@@ -273,7 +274,7 @@ func TestARejectedClaimAfterAReleaseIsClosed(t *testing.T) {
 	outcome(released)(e)
 	claimed(ledger.Successful)(e)
 	e.ReschedulePoll(start.Add(time.Minute))
-	if e.DueAt.IsZero() {
+	if dueAt(e).IsZero() {
 		t.Fatal("the claim is not due")
 	}
 	if got := e.ApplyFinalStatus(final(ledger.Failed), start); got != ledger.Conflicting {
@@ -289,12 +290,12 @@ func TestReschedulePoll(t *testing.T) {
 	minutes := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 	e := pendingPayment()
 	e.ReschedulePoll(minutes(2))
-	if e.PollAttempts != 1 || !e.DueAt.Equal(minutes(2)) {
+	if e.PollAttempts != 1 || !dueAt(e).Equal(minutes(2)) {
 		t.Errorf("%d attempts, %s", e.PollAttempts, summary(e))
 	}
 	claimed(ledger.Failed)(e)
 	e.ReschedulePoll(minutes(5))
-	if e.PollAttempts != 1 || !e.DueAt.Equal(minutes(5)) || e.LookupDue(minutes(4)) {
+	if e.PollAttempts != 1 || !dueAt(e).Equal(minutes(5)) || e.LookupDue(minutes(4)) {
 		t.Errorf("with a claim: %d attempts, %s", e.PollAttempts, summary(e))
 	}
 	finalStatus(ledger.Successful)(e)

@@ -55,8 +55,8 @@ func TestSendNow(t *testing.T) {
 				return
 			}
 			head := e.OutboxHead()
-			if !e.WakesRelay() || head.Attempts != 0 || head.Parked || !e.DueAt.Equal(now.Add(ledger.FastLease)) {
-				t.Errorf("%+v, due at %s, want the first attempt by the relay", head, e.DueAt)
+			if !e.WakesRelay() || head.Attempts != 0 || head.Parked || !dueAt(e).Equal(now.Add(ledger.FastLease)) {
+				t.Errorf("%+v, due at %s, want the first attempt by the relay", head, dueAt(e))
 			}
 			if len(e.Replays) != 1 || e.Replays[0].Attempts != before.OutboxHead().Attempts {
 				t.Errorf("replays %+v, want one with the attempts before", e.Replays)

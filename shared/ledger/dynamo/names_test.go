@@ -44,6 +44,7 @@ func finishedCharge() *ledger.Entry {
 			`acr%3AOperatorAPIToken/transactions/amount/` + id + `"}}`),
 	}, at.Add(time.Second))
 	e.Version, e.Writer, e.UpdatedAt = 2, "VuTsRqPoNmLkJiHgFeDcBa", at.Add(time.Second)
+	e.Reschedule()
 	return e
 }
 
