@@ -93,14 +93,20 @@ func notifiedPayment(from createdMerchant, number int, at time.Time) *ledger.Ent
 	key := ledger.Key{Kind: ledger.Payment, ID: fmt.Sprintf("%s_%d", from.Merchant, number)}
 	at = at.Add(time.Duration(number) * time.Second)
 	return &ledger.Entry{
-		Key: key, MerchantID: from.id, Merchant: from.Merchant, Version: 1, State: ledger.Done,
-		Status: ledger.Successful, CreatedAt: at, SentAt: at,
-		ReservedAt: at, UpdatedAt: at, FinalAt: at, Country: "CI", CountryAsSent: "CI", Operator: "sandbox",
-		Account: "local", Channel: "ussd", Lang: "fr",
-		AmountMinor: 1000, Currency: "XOF", AmountAsSent: "1000", ResponseStatus: http.StatusCreated,
-		ResponseBody:  []byte("{}"),
-		TransactionID: ledger.PaymentTransactionID(key.ID), UpstreamKey: key.ID, NotifyURL: from.notifyURL,
-		Delivered: []ledger.Notification{{ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful,
-			At: at, Attempts: 1, DeliveredAt: at}},
+		Key: key, Merchant: ledger.Merchant{ID: from.id, Name: from.Merchant}, Version: 1,
+		Call:     ledger.Call{State: ledger.Done, SentAt: at, ReservedAt: at},
+		Progress: ledger.Progress{Status: ledger.Successful, FinalAt: at}, CreatedAt: at, UpdatedAt: at,
+		Route: ledger.Route{Country: "CI", Operator: "sandbox", Account: "local", UpstreamKey: key.ID},
+		Request: ledger.Request{
+			CountryAsSent: "CI", Channel: "ussd", Lang: "fr", TransactionID: ledger.PaymentTransactionID(key.ID),
+		},
+		Amount:   ledger.Amount{Minor: 1000, Currency: "XOF", AsSent: "1000"},
+		Response: ledger.Response{Status: http.StatusCreated, Body: []byte("{}")},
+		Outbox: ledger.Outbox{
+			URL: from.notifyURL,
+			Delivered: []ledger.Notification{{ID: ledger.NotificationID(key, ledger.Successful),
+				Status: ledger.Successful,
+				At:     at, Attempts: 1, DeliveredAt: at}},
+		},
 	}
 }

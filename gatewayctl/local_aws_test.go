@@ -46,8 +46,8 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 	gatewayctltest.Equal(t, "replay", result, deliveries.Result{Queued: count, Failed: []string{},
 		Addresses: gatewayctltest.ToShop(count)})
 	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})
-	if err != nil || !e.WakesRelay() || e.Version != 2 {
-		t.Errorf("replayed payment: version %d, wakes the relay %v, %v", e.Version, e.WakesRelay(), err)
+	if err != nil || !e.Outbox.WakesRelay() || e.Version != 2 {
+		t.Errorf("replayed payment: version %d, wakes the relay %v, %v", e.Version, e.Outbox.WakesRelay(), err)
 	}
 	if _, out, _ := d.Exec("export ShopA --from 2026-03-01 --to 2026-03-01"); strings.Count(out, "\n") != count+1 {
 		t.Errorf("export: %s", out)

@@ -64,7 +64,8 @@ func TestPolicyMatchesCalls(t *testing.T) {
 	shop := d.OnboardShop()
 	d.Apply("merchant suspend ShopA")
 	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.Version, e.CountsDailyAmount, e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = 1, true, ledger.Unknown,
+	e.Version, e.Amount.CountsDaily, e.State, e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At = 1, true,
+		ledger.Unknown,
 		ledger.Pending, time.Time{}, nil, d.Now.Add(time.Minute)
 	e.Reschedule()
 	if _, err := ledgerdynamo.New(client.DynamoDB(), "ledger").Insert(context.Background(), e); err != nil {

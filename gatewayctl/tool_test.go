@@ -71,7 +71,7 @@ func TestPartialOutputIsNotFollowedByErrorJSON(t *testing.T) {
 func TestDryRunsSayWould(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	d.AddWaitingPayment(shop, 1)
-	d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.NotifyURL = "https://elsewhere.example/n" })
+	d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.Outbox.URL = "https://elsewhere.example/n" })
 	for line, code := range map[string]int{
 		"merchant suspend ShopA": gatewayctl.ExitDone, "token issue ShopA": gatewayctl.ExitDone,
 		"keys add tokens": gatewayctl.ExitDone,
@@ -111,7 +111,7 @@ func TestListsOfToday(t *testing.T) {
 func TestSecretsInURLsAreMasked(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	const secret, address = "s3cret-in-a-query", "https://shop.example/n?key=s3cret-in-a-query"
-	e := d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.NotifyURL = address })
+	e := d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.Outbox.URL = address })
 	for _, line := range []string{
 		"merchant change ShopA --notif-url " + address + gatewayctltest.Confirm, "merchant show ShopA", "show " + e.ID,
 		"deliveries show " + e.ID, "endpoint list ShopA", "endpoint show ShopA --url " + address,

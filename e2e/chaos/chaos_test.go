@@ -320,11 +320,11 @@ func describeEntry(o *order, e *ledger.Entry, now time.Time) string {
 	if listed(e, now) {
 		text += ", listed for a person"
 	}
-	if len(e.Outbox) > 0 {
+	if len(e.Outbox.Waiting) > 0 {
 		text += ", dead letter"
 	}
-	if e.UserSMS != "" {
-		text += ", payer's SMS " + string(e.UserSMS)
+	if e.UserSMS.State != "" {
+		text += ", payer's SMS " + string(e.UserSMS.State)
 	}
 	return text
 }

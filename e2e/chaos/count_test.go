@@ -119,10 +119,10 @@ func openWork(e *ledger.Entry, now time.Time) string {
 		return "the outcome is unknown, and the sweep will never list it"
 	case paymentOpen(e) && !listed(e, now):
 		return "the payment is neither final nor overdue"
-	case e.UserSMS == ledger.UserSMSDue:
+	case e.UserSMS.State == ledger.UserSMSDue:
 		return "the payer's SMS is due"
-	case len(e.Outbox) > 0 && e.Outbox[0].DeadReason == "":
-		return fmt.Sprintf("the notification %s is not delivered: %+v", e.Outbox[0].Status, e.Outbox[0])
+	case len(e.Outbox.Waiting) > 0 && e.Outbox.Waiting[0].DeadReason == "":
+		return fmt.Sprintf("the notification %s is not delivered: %+v", e.Outbox.Waiting[0].Status, e.Outbox.Waiting[0])
 	}
 	return ""
 }
@@ -136,7 +136,7 @@ func paymentOpen(e *ledger.Entry) bool {
 // alarm comes 15 minutes after an unknown outcome, at every speed; until then the sweep's index has the entry.
 func listed(e *ledger.Entry, now time.Time) bool {
 	if e.Kind == ledger.Payment {
-		return paymentOpen(e) && now.After(e.ReservedAt.Add(paymentLifetime+overdueSlack)) && e.PollAttempts > 0
+		return paymentOpen(e) && now.After(e.ReservedAt.Add(paymentLifetime+overdueSlack)) && e.Poll.Attempts > 0
 	}
 	return e.State == ledger.Unknown && !e.DueAt.IsZero()
 }
@@ -165,7 +165,8 @@ func findProblems(o *order, e *ledger.Entry, effects map[effectKey]int, messages
 	if o.kind == ledger.Payment {
 		sms := effects[effectKey{"sms", o.id}]
 		report(sms > 1, "%d SMS to the payer", sms)
-		report(e.UserSMS == ledger.UserSMSSent && sms != 1, "the payer's SMS is sent, but the operator has %d", sms)
+		report(e.UserSMS.State == ledger.UserSMSSent && sms != 1, "the payer's SMS is sent, but the operator has %d",
+			sms)
 		report(o.payerDone && !e.StatusFinal(), "the payer did %s, but the status is %s", o.payer, e.Status)
 		expired := e.Status == ledger.Expired && o.digits != "1003" // 1003 always expires
 		report(o.payerDone && expired, "the payer did %s, but the payment expired", o.payer)
@@ -219,13 +220,14 @@ func findNotificationProblems(e *ledger.Entry, messages []message) []string {
 		}
 		latest = max(latest, progress(m.status))
 	}
-	for _, n := range e.Delivered {
+	for _, n := range e.Outbox.Delivered {
 		if !arrived[n.Status] {
 			problems = append(problems, fmt.Sprintf("%s is stored as delivered and did not arrive", n.Status))
 		}
 	}
 	applied := e.State == ledger.Done || e.State == ledger.Unknown
-	if dead := len(e.Outbox) > 0; applied && e.StatusFinal() && e.NotifyURL != "" && !arrived[e.Status] && !dead {
+	if dead := len(e.Outbox.Waiting) > 0; applied && e.StatusFinal() && e.Outbox.URL != "" && !arrived[e.Status] &&
+		!dead {
 		problems = append(problems, fmt.Sprintf("the final status %s was never delivered", e.Status))
 	}
 	return problems

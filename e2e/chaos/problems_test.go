@@ -30,9 +30,12 @@ func TestFindProblems(t *testing.T) {
 				response: response{status: http.StatusCreated}, decided: true, requests: 1,
 			},
 			entry: &ledger.Entry{
-				Key: key, State: ledger.Done, Status: ledger.Successful, NotifyURL: "http://shop.example.com",
-				UserSMS:   ledger.UserSMSSent,
-				Delivered: []ledger.Notification{{ID: webhookID, Status: ledger.Successful}},
+				Key: key, Call: ledger.Call{State: ledger.Done}, Progress: ledger.Progress{Status: ledger.Successful},
+				Outbox: ledger.Outbox{
+					URL:       "http://shop.example.com",
+					Delivered: []ledger.Notification{{ID: webhookID, Status: ledger.Successful}},
+				},
+				UserSMS: ledger.UserSMS{State: ledger.UserSMSSent},
 			},
 			effects: map[effectKey]int{{"payment", id}: 1, {"sms", id}: 1},
 			messages: []message{{
@@ -49,7 +52,7 @@ func TestFindProblems(t *testing.T) {
 		"with 1 effects":              func(w *world) { w.entry.Status = ledger.Failed },
 		"the payment is neither":      func(w *world) { w.entry.Status = ledger.Pending },
 		"neither an outcome":          func(w *world) { w.entry.State = ledger.Reserved },
-		"the payer's SMS is due":      func(w *world) { w.entry.UserSMS = ledger.UserSMSDue },
+		"the payer's SMS is due":      func(w *world) { w.entry.UserSMS.State = ledger.UserSMSDue },
 		"no entry":                    func(w *world) { w.entry = nil },
 		"neither use nor retry":       func(w *world) { w.order.response.status = http.StatusNotFound },
 		"the merchant has no":         func(w *world) { w.order.decided = false },
@@ -57,9 +60,9 @@ func TestFindProblems(t *testing.T) {
 		"a notification's signature":  func(w *world) { w.messages[0].Verdict = "not signed" },
 		"webhook-id other":            func(w *world) { w.messages[0].Headers["webhook-id"] = "other" },
 		"and did not arrive":          func(w *world) { w.messages = nil },
-		"was never delivered":         func(w *world) { w.messages, w.entry.Delivered = nil, nil },
+		"was never delivered":         func(w *world) { w.messages, w.entry.Outbox.Delivered = nil, nil },
 		"notified as failed":          func(w *world) { w.messages[0].status = ledger.Failed },
-		"notification  is not delive": func(w *world) { w.entry.Outbox = []ledger.Notification{{}} },
+		"notification  is not delive": func(w *world) { w.entry.Outbox.Waiting = []ledger.Notification{{}} },
 	} {
 		w := correct()
 		change(w)
@@ -81,7 +84,10 @@ func TestStatusOrder(t *testing.T) {
 		return all
 	}
 	first, last := ledger.DeliveredToNetwork, ledger.DeliveredToTerminal
-	e := &ledger.Entry{Key: key, State: ledger.Done, Status: last, NotifyURL: "http://shop.example.com"}
+	e := &ledger.Entry{
+		Key: key, Call: ledger.Call{State: ledger.Done}, Progress: ledger.Progress{Status: last},
+		Outbox: ledger.Outbox{URL: "http://shop.example.com"},
+	}
 	if found := findNotificationProblems(e, arrive(first, first, last, last)); len(found) != 0 {
 		t.Errorf("found %q, want nothing", found)
 	}

@@ -70,7 +70,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		err = explainOtherBody(err, a)
 	case reserved:
 		err = o.reserveReferenceAndAmount(ctx, a)
-	case a.Stored.ResponseStatus == 0:
+	case a.Stored.Response.Status == 0:
 		// It was manually resolved as applied. The retry has the same facts, so it makes the response (decision
 		// "unknown-by-hand").
 		err = o.Pipeline.StoreMissingResponse(ctx, a, body)
@@ -116,7 +116,7 @@ func (o *Operation) reserveReferenceAndAmount(ctx context.Context, a *operation.
 	if owner == reservation.ID {
 		return o.Pipeline.ReserveDailyAmount(ctx, a)
 	}
-	taken := &fault.Fault{Kind: fault.DuplicateKey, Part: partReference, Value: a.Entry.ReferenceCode}
+	taken := &fault.Fault{Kind: fault.DuplicateKey, Part: partReference, Value: a.Entry.Request.ReferenceCode}
 	if _, err := o.Pipeline.Release(ctx, reservation, "reference-taken", taken, true); err != nil {
 		return fault.NewInternal(err)
 	}
@@ -127,14 +127,14 @@ func (o *Operation) reserveReferenceAndAmount(ctx context.Context, a *operation.
 // "charge-repeat"). It names only parts that the first request's entry has stored: the others are in its hash.
 func explainOtherBody(err error, a *operation.Attempt) error {
 	f, first, repeat := fault.FromError(err), a.Stored, a.Entry
-	if f.Kind != fault.OutcomeUnknown || first == nil || first.Fingerprint == repeat.Fingerprint {
+	if f.Kind != fault.OutcomeUnknown || first == nil || first.Request.Fingerprint == repeat.Request.Fingerprint {
 		return err
 	}
 	var parts []string
 	for _, part := range []struct{ name, first, again string }{
-		{partAmount, first.AmountAsSent, repeat.AmountAsSent},
-		{partCurrency, first.Currency, repeat.Currency},
-		{partReference, first.ReferenceCode, repeat.ReferenceCode},
+		{partAmount, first.Amount.AsSent, repeat.Amount.AsSent},
+		{partCurrency, first.Amount.Currency, repeat.Amount.Currency},
+		{partReference, first.Request.ReferenceCode, repeat.Request.ReferenceCode},
 	} {
 		if part.first != part.again {
 			parts = append(parts, part.name)
@@ -148,17 +148,19 @@ func explainOtherBody(err error, a *operation.Attempt) error {
 func (o *Operation) newEntry(a *operation.Attempt, params *chargeParams) *ledger.Entry {
 	id := ledger.ChargeID(a.Profile.ID, params.correlator, params.reference)
 	return &ledger.Entry{
-		Key:           ledger.Key{Kind: ledger.Charge, ID: id},
-		Fingerprint:   ledger.Fingerprint(params.canonical, params.gwAlias, params.country.Alpha2),
-		Correlator:    params.correlator,
-		ReferenceCode: params.reference,
-		UpstreamKey:   ledger.UpstreamKey(a.Profile.Name, params.correlator, params.reference),
-		Country:       params.country.Alpha2,
-		Operator:      a.Choice.Operator,
-		AmountMinor:   params.minor,
-		Exponent:      params.country.Exponent,
-		Currency:      params.currency,
-		AmountAsSent:  params.amountText,
-		ExpireAt:      o.Pipeline.ExpireAt(o.Retention),
+		Key: ledger.Key{Kind: ledger.Charge, ID: id},
+		Request: ledger.Request{
+			Fingerprint: ledger.Fingerprint(params.canonical, params.gwAlias, params.country.Alpha2),
+			Correlator:  params.correlator, ReferenceCode: params.reference,
+		},
+		Route: ledger.Route{
+			UpstreamKey: ledger.UpstreamKey(a.Profile.Name, params.correlator, params.reference),
+			Country:     params.country.Alpha2, Operator: a.Choice.Operator,
+		},
+		Amount: ledger.Amount{
+			Minor: params.minor, Exponent: params.country.Exponent, Currency: params.currency,
+			AsSent: params.amountText,
+		},
+		ExpireAt: o.Pipeline.ExpireAt(o.Retention),
 	}
 }

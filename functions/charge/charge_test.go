@@ -82,7 +82,7 @@ func TestSuccess(t *testing.T) {
 		existing := w.OnlyEntry(t, ledger.Charge)
 		type facts struct{ ID, State, Body, OperatorReference string }
 		want := facts{id, "done", response.Body, "op-DemoShop.c-1001"}
-		got := facts{existing.ID, string(existing.State), string(existing.ResponseBody), existing.OperatorReference}
+		got := facts{existing.ID, string(existing.State), string(existing.Response.Body), existing.OperatorReference}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("stored entry (-want +got):\n%s", diff)
 		}
@@ -200,7 +200,7 @@ func TestAmounts(t *testing.T) {
 				return
 			}
 			response.AssertStatus(t, 201)
-			if got := w.OnlyEntry(t, ledger.Charge).AmountMinor; got != c.minor {
+			if got := w.OnlyEntry(t, ledger.Charge).Amount.Minor; got != c.minor {
 				t.Errorf("%d minor units, want %d", got, c.minor)
 			}
 			if got := response.RawJSON(amount); got != c.amount {
@@ -216,9 +216,9 @@ func TestCongoUnits(t *testing.T) {
 	e := newEvent(t).SetHeader("X-Operator-MCO", "ODC").SetBodyPart(currency, "USD").SetBodyPart(amount, "15")
 	response := w.Send(t, e).AssertStatus(t, 201)
 	entry, sent := w.OnlyEntry(t, ledger.Charge), w.Driver.Calls()[0]
-	if entry.AmountMinor != 15 || entry.Exponent != 2 || entry.Country != "CD" {
+	if entry.Amount.Minor != 15 || entry.Amount.Exponent != 2 || entry.Route.Country != "CD" {
 		t.Errorf("decision charge-odc-unit: stored %d with exponent %d in %s, want 0.15 USD",
-			entry.AmountMinor, entry.Exponent, entry.Country)
+			entry.Amount.Minor, entry.Amount.Exponent, entry.Route.Country)
 	}
 	if sent.Charge.Amount != "15" || sent.Call.MCO != "ODC" {
 		t.Errorf("decision charge-odc-unit: sent %s to %s, want 15 to ODC", sent.Charge.Amount, sent.Call.MCO)

@@ -237,7 +237,7 @@ func TestCallAttemptsAreStored(t *testing.T) {
 	w.Send(t, newEvent(t)).AssertStatus(t, 503)
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	var got []string
-	for _, a := range w.OnlyEntry(t, ledger.Charge).CallAttempts {
+	for _, a := range w.OnlyEntry(t, ledger.Charge).Call.Attempts {
 		got = append(got, fmt.Sprintf("%s %s %d", a.Outcome, a.Reason, a.Response))
 	}
 	want := "[not-applied rejected 502 not-applied unavailable 503 succeeded  201]"
@@ -245,7 +245,7 @@ func TestCallAttemptsAreStored(t *testing.T) {
 		t.Errorf("attempts %s, want %s", got, want)
 	}
 	clean, _ := suite.SendFirst(t)
-	if attempts := clean.OnlyEntry(t, ledger.Charge).CallAttempts; attempts != nil {
+	if attempts := clean.OnlyEntry(t, ledger.Charge).Call.Attempts; attempts != nil {
 		t.Errorf("a success at once has attempts of its own: %v", attempts)
 	}
 }
@@ -255,12 +255,12 @@ func TestUnsentAttemptIsStored(t *testing.T) {
 	w, _ := suite.SendFirst(t)
 	w.Send(t, newEvent(t).SetBodyPart(correlator, "c-2")).AssertStatus(t, 409)
 	for _, e := range w.Ledger.All() {
-		if e.Correlator != "c-2" {
+		if e.Request.Correlator != "c-2" {
 			continue
 		}
-		if len(e.CallAttempts) != 1 || e.CallAttempts[0].Outcome != ledger.CallNotSent ||
-			e.CallAttempts[0].Reason != "reference-taken" || e.CallAttempts[0].Response != 409 {
-			t.Errorf("attempts %+v", e.CallAttempts)
+		if len(e.Call.Attempts) != 1 || e.Call.Attempts[0].Outcome != ledger.CallNotSent ||
+			e.Call.Attempts[0].Reason != "reference-taken" || e.Call.Attempts[0].Response != 409 {
+			t.Errorf("attempts %+v", e.Call.Attempts)
 		}
 	}
 }

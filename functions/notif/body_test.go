@@ -44,8 +44,8 @@ func TestUnreadCallbacks(t *testing.T) {
 			k.AssertCounted(t, "UnreadCallbacks")
 			k.AssertCommitted(t, e)
 			assertCalls(t, k, 3, 0) // the lookup is due already at the second callback
-			if after := k.MustGet(t, stored); !after.PollAt.Equal(k.Clock.Now()) || after.Status != ledger.Pending {
-				t.Errorf("the lookup is due at %s, the status is %s", after.PollAt, after.Status)
+			if after := k.MustGet(t, stored); !after.Poll.At.Equal(k.Clock.Now()) || after.Status != ledger.Pending {
+				t.Errorf("the lookup is due at %s, the status is %s", after.Poll.At, after.Status)
 			}
 		})
 	}
@@ -121,8 +121,8 @@ func FuzzCallback(f *testing.F) {
 			return k.MustGet(t, entry)
 		}
 		first := send()
-		if first.StatusFinal() != (len(first.Outbox) == 1) {
-			t.Errorf("status %s with %d notifications", first.Status, len(first.Outbox))
+		if first.StatusFinal() != (len(first.Outbox.Waiting) == 1) {
+			t.Errorf("status %s with %d notifications", first.Status, len(first.Outbox.Waiting))
 		}
 		if again := send(); again.Version != first.Version {
 			t.Errorf("a repeated callback wrote version %d after %d", again.Version, first.Version)

@@ -13,7 +13,7 @@ import (
 // storeCountedPayment stores a payment whose amount is reserved in the merchant's daily amount.
 func storeCountedPayment(t *testing.T, k *deliverytest.DeliveryFixture, changes ...func(*ledger.Entry)) *ledger.Entry {
 	t.Helper()
-	counted := func(e *ledger.Entry) { e.CountsDailyAmount = true }
+	counted := func(e *ledger.Entry) { e.Amount.CountsDaily = true }
 	e := k.StorePendingPayment(order, append(changes, counted)...)
 	if err := k.Pipeline.DailyAmounts.Reserve(context.Background(), operationtest.DemoProfile(), e); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestDailyAmountRefunded(t *testing.T) {
 func TestLateSuccessReservesAmountAgain(t *testing.T) {
 	k := newFixture(t, "successful")
 	e := storeCountedPayment(t, k, func(e *ledger.Entry) {
-		e.State, e.ResponseStatus, e.ResponseBody = ledger.Released, 0, nil
+		e.State, e.Response.Status, e.Response.Body = ledger.Released, 0, nil
 	})
 	if err := k.Pipeline.DailyAmounts.Refund(context.Background(), e); err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func (h *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) 
 	if err != nil || !callback.IsPinned(req, entry) || isAboutAnother(report, entry) {
 		return callback.Response(err)
 	}
-	req.LogLine.SetMerchant(entry.Merchant)
+	req.LogLine.SetMerchant(entry.Merchant.Name)
 	operation.LogRouting(req, entry)
 	return callback.Response(h.storeReport(ctx, req, entry, report))
 }
@@ -116,16 +116,16 @@ func (h *CallbackHandler) callbackReader(entry *ledger.Entry) (operator.PaymentC
 // isAboutAnother reports whether a callback names another payment than the entry.
 func isAboutAnother(report operator.CallbackReport, entry *ledger.Entry) bool {
 	return report.OrderID != "" && report.OrderID != entry.ID ||
-		report.UpstreamKey != "" && report.UpstreamKey != entry.UpstreamKey
+		report.UpstreamKey != "" && report.UpstreamKey != entry.Route.UpstreamKey
 }
 
 // notifTokenMatches compares the web channel's notif_token, if the callback and the entry have one (decision
 // "callbacks").
 func notifTokenMatches(e *ledger.Entry, received string) bool {
-	if received == "" || e.NotifToken == "" {
+	if received == "" || e.Outbox.NotifToken == "" {
 		return true
 	}
-	return subtle.ConstantTimeCompare([]byte(received), []byte(e.NotifToken)) == 1
+	return subtle.ConstantTimeCompare([]byte(received), []byte(e.Outbox.NotifToken)) == 1
 }
 
 // requestLookup makes the lookup of a payment due, because its callback could not be read. The sweep makes at most one
@@ -158,8 +158,8 @@ func (h *CallbackHandler) storeReport(
 	}
 	updated, err := h.Confirmer.Store(ctx, req.LogLine, store, func(e *ledger.Entry) bool {
 		changed := apply(e) != ledger.Unchanged
-		if changed && e.NotifToken == "" {
-			e.NotifToken = c.NotifToken
+		if changed && e.Outbox.NotifToken == "" {
+			e.Outbox.NotifToken = c.NotifToken
 		}
 		return changed
 	})

@@ -75,7 +75,7 @@ func assertCalls(t testing.TB, k *deliverytest.DeliveryFixture, ledgerCalls, loo
 
 // decision "callbacks": a forged request costs no database call, a foreign one a read. Both get 404.
 func TestForgedAndForeignCallbacks(t *testing.T) {
-	withToken := func(e *ledger.Entry) { e.NotifToken = "its-own" }
+	withToken := func(e *ledger.Entry) { e.Outbox.NotifToken = "its-own" }
 	deliverytest.CheckForged(t, func(t testing.TB) *deliverytest.DeliveryFixture {
 		k := newFixture(t, "successful")
 		k.StorePendingPayment(order, withToken)
@@ -105,7 +105,7 @@ func TestForgedAndForeignCallbacks(t *testing.T) {
 func TestNotifTokenBeforeResponse(t *testing.T) {
 	for _, lookupStatus := range []string{"successful", "pending"} {
 		k := newFixture(t, lookupStatus)
-		e := k.StorePendingPayment(order, func(e *ledger.Entry) { e.Channel = "web" })
+		e := k.StorePendingPayment(order, func(e *ledger.Entry) { e.Request.Channel = "web" })
 		k.AssertCommitted(t, newEvent(t, k).SetBodyPart("notif_token", "the-page's"))
 		body := string(payment.NotificationBody(k.MustGet(t, e), ledger.Successful))
 		if !strings.Contains(body, `"notif_token":"the-page's"`) {

@@ -26,8 +26,8 @@ func TestCallbackBeforePaymentResponse(t *testing.T) {
 		reserved.State = ledger.Reserved
 		k.AssertEntry(t, reservation, reserved)
 		updated, err := k.Book.StoreOutcome(context.Background(), reservation, outcome)
-		if err != nil || updated.ResponseStatus != 201 {
-			t.Errorf("stored response %d, %v, want 201", updated.ResponseStatus, err)
+		if err != nil || updated.Response.Status != 201 {
+			t.Errorf("stored response %d, %v, want 201", updated.Response.Status, err)
 		}
 		k.AssertEntry(t, reservation, successful)
 	})
@@ -65,7 +65,7 @@ func TestCallbackForEveryState(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newFixture(t, c.status)
 			e := k.NewReservedPayment(order)
-			e.Channel = "web"
+			e.Request.Channel = "web"
 			e.ApplyOutcome("owner", ledger.CallOutcome{State: c.state}, k.Clock.Now())
 			k.StoreEntry(e)
 			sendStatus(t, k, c.status)
@@ -98,7 +98,7 @@ func TestNotificationContents(t *testing.T) {
 	report := operator.StatusReport{MSISDN: "0701020304", OperatorReference: "op-9"}
 	k.Operator.SetLookupResult(deliverytest.LookupResponse("Successful", report))
 	e := k.StorePendingPayment(order, func(e *ledger.Entry) {
-		e.MSISDN, e.OperatorReference, e.Channel = "", "", "web"
+		e.Request.MSISDN, e.OperatorReference, e.Request.Channel = "", "", "web"
 	})
 	k.AssertCommitted(t, newEvent(t, k))
 	after := k.AssertEntry(t, e, successful)
@@ -116,7 +116,7 @@ func TestNotificationContents(t *testing.T) {
 	if diff := cmp.Diff(want, k.Operator.Lookups()[0].StatusCall); diff != "" {
 		t.Errorf("getStatus request (-want +got):\n%s", diff)
 	}
-	if wait := after.UserSMSAt.Sub(k.Clock.Now()); wait != ledger.FastLease {
+	if wait := after.UserSMS.At.Sub(k.Clock.Now()); wait != ledger.FastLease {
 		t.Errorf("the payer's SMS is due in %s, want %s", wait, ledger.FastLease)
 	}
 	if wait := after.DueAt.Sub(k.Clock.Now()); wait != time.Minute {

@@ -24,7 +24,7 @@ func waveEvent(t testing.TB) *operationtest.Event {
 
 // pinned pins a payment to an account of Wave.
 func pinned(account string) func(*ledger.Entry) {
-	return func(e *ledger.Entry) { e.Operator, e.Account, e.Channel = "wave", account, "web" }
+	return func(e *ledger.Entry) { e.Route.Operator, e.Route.Account, e.Request.Channel = "wave", account, "web" }
 }
 
 // storeWavePayment stores a pending payment of the account that calls back.
@@ -85,8 +85,8 @@ func TestStaticCallbackOfAnotherPayment(t *testing.T) {
 	}{
 		{"an unknown order", pinned("wave-checkout/sn"), "DemoShop_9", 1},
 		{"another account's", pinned("wave-checkout/ci"), order, 1},
-		{"another platform's", func(e *ledger.Entry) { e.Account = "pawapay/sn" }, order, 1},
-		{"one without a route", func(e *ledger.Entry) { e.Account = deliverytest.CallbackAccount }, order, 1},
+		{"another platform's", func(e *ledger.Entry) { e.Route.Account = "pawapay/sn" }, order, 1},
+		{"one without a route", func(e *ledger.Entry) { e.Route.Account = deliverytest.CallbackAccount }, order, 1},
 		{"no order", pinned("wave-checkout/sn"), "", 0},
 	} {
 		k := newFixture(t, "Successful")
@@ -107,7 +107,7 @@ func TestStaticCallbackOfAnotherKey(t *testing.T) {
 		o := &deliverytest.Operator{}
 		k := serveCallbacks(deliverytest.NewWithDriver(t, o, keyReporter{o, key}))
 		k.Operator.SetStatus("Successful")
-		withKey := func(e *ledger.Entry) { e.UpstreamKey = "the-key" }
+		withKey := func(e *ledger.Entry) { e.Route.UpstreamKey = "the-key" }
 		e := k.StorePendingPayment(order, pinned("wave-checkout/sn"), withKey)
 		k.AssertCommitted(t, waveEvent(t).SetBodyPart("status", "Successful"))
 		if after := k.MustGet(t, e); after.Status != status {
@@ -138,8 +138,8 @@ func TestUnreadStaticCallback(t *testing.T) {
 	k.AssertCommitted(t, waveEvent(t).SetRawBody(`{"status":"Exploded","order-id":"`+order+`"}`))
 	k.AssertCounted(t, "UnreadCallbacks")
 	assertCalls(t, k, 2, 0)
-	if after := k.MustGet(t, e); !after.PollAt.Equal(k.Clock.Now()) || after.Status != ledger.Pending {
-		t.Errorf("the lookup is due at %s, the status is %s", after.PollAt, after.Status)
+	if after := k.MustGet(t, e); !after.Poll.At.Equal(k.Clock.Now()) || after.Status != ledger.Pending {
+		t.Errorf("the lookup is due at %s, the status is %s", after.Poll.At, after.Status)
 	}
 }
 

@@ -82,14 +82,14 @@ func TestCallbackBeforeResponse(t *testing.T) {
 			if e.Status != c.status {
 				t.Errorf("decision pay-statuses: status %s, want %s", e.Status, c.status)
 			}
-			if len(e.Outbox) != 1 || e.Outbox[0].Status != c.status {
-				t.Errorf("decision pay-statuses: outbox %+v, want one notification of %s", e.Outbox, c.status)
+			if len(e.Outbox.Waiting) != 1 || e.Outbox.Waiting[0].Status != c.status {
+				t.Errorf("decision pay-statuses: outbox %+v, want one notification of %s", e.Outbox.Waiting, c.status)
 			}
 			w.Send(t, loadEvent(t, c.channel)).AssertStatus(t, c.repeat)
 			e = w.OnlyEntry(t, ledger.Payment)
-			if wasStored := e.ResponseStatus != 0; wasStored != (c.repeat != 409) {
+			if wasStored := e.Response.Status != 0; wasStored != (c.repeat != 409) {
 				t.Errorf("decision pay-repeat: the stored response has the status %d after the repeat's %d",
-					e.ResponseStatus, c.repeat)
+					e.Response.Status, c.repeat)
 			}
 			w.AssertOperatorCalls(t, 1)
 		})

@@ -24,7 +24,7 @@ func TestDailyAmount(t *testing.T) {
 	w.Send(t, ussdEvent(t).SetBodyPart("order_id", "DemoShop_2003").SetBodyPart("amount", "500")).AssertStatus(t, 201)
 	w.AssertDailySum(t, 2000)
 	for _, e := range w.Ledger.All() {
-		if e.Kind == ledger.Payment && !e.CountsDailyAmount {
+		if e.Kind == ledger.Payment && !e.Amount.CountsDaily {
 			t.Errorf("%s is not marked as counted", e.ID)
 		}
 	}

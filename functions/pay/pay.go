@@ -66,7 +66,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	if err != nil {
 		return apigw.Response{}, fault.NewInternal(err)
 	}
-	a.Entry.CallbackKeys, a.Choice.NotYet = ring.KeyNumbers(), ring.NotYet
+	a.Entry.Route.CallbackKeys, a.Choice.NotYet = ring.KeyNumbers(), ring.NotYet
 	a.Key = operation.IdempotencyKey{Value: a.Entry.ID, Part: partOrderID}
 	reserved, err := o.Pipeline.Reserve(ctx, a, params.check)
 	switch {
@@ -83,7 +83,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	}
 	// Call the operator.
 	callbackBase := cmp.Or(o.CallbackBaseURL, req.BaseURL)
-	callbackURL := ring.PaymentURL(callbackBase, a.Stored.Operator, a.Stored.ID)
+	callbackURL := ring.PaymentURL(callbackBase, a.Stored.Route.Operator, a.Stored.ID)
 	response := o.Pipeline.CallOperator(ctx, a,
 		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse {
 			return o.send(ctx, a, driver, params.operatorCall(common, callbackURL))
@@ -103,7 +103,7 @@ func (o *Operation) send(
 	ctx context.Context, a *operation.Attempt, driver operator.Driver, call operator.PayCall,
 ) operator.PayResponse {
 	preparer, needed := driver.(operator.Preparer)
-	if !needed || a.Stored.Material != "" {
+	if !needed || a.Stored.DriverData != "" {
 		return operator.Pay(ctx, driver, call)
 	}
 	material, result := preparer.Prepare(ctx, call)
@@ -126,7 +126,7 @@ func (o *Operation) storeMaterial(
 	ctx context.Context, reservation *ledger.Entry, material string,
 ) (*ledger.Entry, error) {
 	stored, err := o.Pipeline.Book.ChangeKnown(ctx, reservation, func(e *ledger.Entry) error {
-		if !e.StoreMaterial(reservation.Owner, material, ledger.Timestamp(o.Pipeline.Now())) {
+		if !e.StoreDriverData(reservation.Owner, material, ledger.Timestamp(o.Pipeline.Now())) {
 			return errNotPrepared
 		}
 		return nil
@@ -148,7 +148,7 @@ func (o *Operation) callOutcomes(
 		Done: pending, Refused: ledger.CallOutcome{Status: ledger.Failed}, Unknown: pending,
 	}
 	outcomes.Refused.FailureReason = operator.RefusalReason(response.Fault)
-	outcomes.Done.ResponseStatus, outcomes.Done.Material = http.StatusCreated, response.DriverData
+	outcomes.Done.ResponseStatus, outcomes.Done.DriverData = http.StatusCreated, response.DriverData
 	if response.Status.Final() {
 		outcomes.Done.Report = &ledger.StatusReport{
 			Status: response.Status, Source: ledger.SourceResponse, OperatorReference: response.OperatorReference,
@@ -158,7 +158,7 @@ func (o *Operation) callOutcomes(
 		outcomes.Unknown.FirstPollAt = o.Pipeline.Now() // the operator knows the payment: look it up at once
 	}
 	if params.channel == channelWeb {
-		outcomes.Done.ResponseBody = webResponseBody(response, reservation.MerchantState)
+		outcomes.Done.ResponseBody = webResponseBody(response, reservation.Request.State)
 		outcomes.Done.NotifToken = response.NotifToken
 		return outcomes
 	}
@@ -178,8 +178,8 @@ func lacksResponse(err error, a *operation.Attempt) bool {
 		return false
 	}
 	existing := a.Stored
-	return existing.Channel != channelWeb && existing.StatusFinal() && existing.ResponseStatus == 0 &&
-		existing.Fingerprint == a.Entry.Fingerprint && existing.MerchantID == a.Entry.MerchantID
+	return existing.Request.Channel != channelWeb && existing.StatusFinal() && existing.Response.Status == 0 &&
+		existing.Request.Fingerprint == a.Entry.Request.Fingerprint && existing.Merchant.ID == a.Entry.Merchant.ID
 }
 
 // buildResponse builds the response from the stored one. If a terminal's payment was accepted, it adds the one-time
@@ -201,24 +201,19 @@ func (o *Operation) newEntry(a *operation.Attempt, params *paymentParams) (*ledg
 		return nil, err
 	}
 	return &ledger.Entry{
-		Key:               ledger.Key{Kind: ledger.Payment, ID: params.orderID},
-		Fingerprint:       ledger.Fingerprint(params.canonical, country, operatorName, params.channel),
-		UpstreamKey:       key,
-		Country:           country,
-		CountryAsSent:     params.countryText,
-		Operator:          operatorName,
-		Channel:           params.channel,
-		Lang:              params.lang,
-		AmountMinor:       params.minor,
-		Exponent:          params.country.Exponent,
-		Currency:          params.currency,
-		AmountAsSent:      params.amountText,
-		TransactionID:     ledger.PaymentTransactionID(params.orderID),
-		MerchantState:     params.state,
-		MerchantReference: params.reference,
-		MSISDN:            params.msisdn,
-		NotifyURL:         params.notifURL,
-		NotifyFrom:        params.notifFrom,
-		ExpireAt:          o.Pipeline.ExpireAt(o.Retention),
+		Key: ledger.Key{Kind: ledger.Payment, ID: params.orderID},
+		Request: ledger.Request{
+			Fingerprint:   ledger.Fingerprint(params.canonical, country, operatorName, params.channel),
+			CountryAsSent: params.countryText, Channel: params.channel, Lang: params.lang,
+			TransactionID: ledger.PaymentTransactionID(params.orderID), State: params.state,
+			Reference: params.reference, MSISDN: params.msisdn,
+		},
+		Route: ledger.Route{UpstreamKey: key, Country: country, Operator: operatorName},
+		Amount: ledger.Amount{
+			Minor: params.minor, Exponent: params.country.Exponent, Currency: params.currency,
+			AsSent: params.amountText,
+		},
+		Outbox:   ledger.Outbox{URL: params.notifURL, From: params.notifFrom},
+		ExpireAt: o.Pipeline.ExpireAt(o.Retention),
 	}, nil
 }

@@ -68,8 +68,8 @@ func TestWeb(t *testing.T) {
 		}
 	}
 	existing := w.OnlyEntry(t, ledger.Payment)
-	if existing.Status != ledger.Pending || existing.NotifToken != "nt-"+order {
-		t.Errorf("decision pay-web: stored status %s, notif_token %q", existing.Status, existing.NotifToken)
+	if existing.Status != ledger.Pending || existing.Outbox.NotifToken != "nt-"+order {
+		t.Errorf("decision pay-web: stored status %s, notif_token %q", existing.Status, existing.Outbox.NotifToken)
 	}
 	if !existing.DueAt.Equal(w.Clock.Now().Add(firstPoll)) {
 		t.Errorf("decision pay-poll: due at %s, want the first poll", existing.DueAt)
@@ -153,7 +153,7 @@ func checkState(t *testing.T, channel, state string) {
 	if strings.ContainsAny(state, "<>&") && !strings.Contains(response.Body, "&amp;") {
 		t.Errorf("escaped for HTML: %s", response.Body)
 	}
-	if stored := w.OnlyEntry(t, ledger.Payment).MerchantState; stored != state {
+	if stored := w.OnlyEntry(t, ledger.Payment).Request.State; stored != state {
 		t.Errorf("stored %q, want %q", stored, state)
 	}
 	if sent := w.Driver.Calls()[0].Pay.State; sent != state {
@@ -184,7 +184,7 @@ func TestRouting(t *testing.T) {
 		t.Run("decision pay-lang: "+lang, func(t *testing.T) {
 			w := newFixture(t)
 			w.Send(t, webEvent(t).SetHeader("lang", lang)).AssertStatus(t, 201)
-			sent, stored := w.Driver.Calls()[0].Pay.Lang, w.OnlyEntry(t, ledger.Payment).Lang
+			sent, stored := w.Driver.Calls()[0].Pay.Lang, w.OnlyEntry(t, ledger.Payment).Request.Lang
 			if sent != used || stored != used {
 				t.Errorf("sent %s, stored %s; want %s", sent, stored, used)
 			}
@@ -240,7 +240,7 @@ func TestAmounts(t *testing.T) {
 			}
 			response.AssertStatus(t, 201)
 			response.AssertText(t, "amount", c.echo)
-			if got := w.OnlyEntry(t, ledger.Payment).AmountMinor; got != c.minor {
+			if got := w.OnlyEntry(t, ledger.Payment).Amount.Minor; got != c.minor {
 				t.Errorf("%d minor units, want %d", got, c.minor)
 			}
 		})
@@ -284,8 +284,8 @@ func TestNotifURL(t *testing.T) {
 		t.Run("decision pay-notif-url: "+name, func(t *testing.T) {
 			w := newFixture(t)
 			w.Send(t, c.event).AssertStatus(t, 201)
-			if e := w.OnlyEntry(t, ledger.Payment); e.NotifyURL != c.want || e.NotifyFrom != c.from {
-				t.Errorf("notif_url %s from %q, want %s from %q", e.NotifyURL, e.NotifyFrom, c.want, c.from)
+			if e := w.OnlyEntry(t, ledger.Payment); e.Outbox.URL != c.want || e.Outbox.From != c.from {
+				t.Errorf("notif_url %s from %q, want %s from %q", e.Outbox.URL, e.Outbox.From, c.want, c.from)
 			}
 		})
 	}

@@ -79,7 +79,7 @@ func TestOTP(t *testing.T) {
 		if sent := w.Driver.Calls()[0].Pay.OTP; sent != operationtest.OTP {
 			t.Errorf("the operator gets the code %q", sent)
 		}
-		if stored := string(w.OnlyEntry(t, ledger.Payment).ResponseBody); strings.Contains(stored, "otp") {
+		if stored := string(w.OnlyEntry(t, ledger.Payment).Response.Body); strings.Contains(stored, "otp") {
 			t.Errorf("the code is stored: %s", stored)
 		}
 	})
@@ -139,8 +139,8 @@ func TestUnknownOutcome(t *testing.T) {
 		if existing.FailureReason != ledger.NotEnoughFunds {
 			t.Errorf("the failure reason is %q, want %q", existing.FailureReason, ledger.NotEnoughFunds)
 		}
-		if len(existing.Outbox) != 0 {
-			t.Errorf("the merchant has the response and is notified too: %+v", existing.Outbox)
+		if len(existing.Outbox.Waiting) != 0 {
+			t.Errorf("the merchant has the response and is notified too: %+v", existing.Outbox.Waiting)
 		}
 		w.Send(t, ussdEvent(t)).AssertRepeatOf(t, first)
 		w.Send(t, ussdEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")

@@ -47,12 +47,12 @@ func TestRoute(t *testing.T) {
 		routes.Set(strings.ToLower(mnoName(c.platform)), toCI(c.to))
 		w.Send(t, c.event).AssertStatus(t, 201)
 		call, entry := w.Driver.Calls()[0].Call, w.OnlyEntry(t, ledger.Payment)
-		if call.Platform != c.platform || call.AccountID != c.account || entry.Account != c.to {
-			t.Errorf("%s: sent to %s, account %s, pinned to %s", name, call.Platform, call.AccountID, entry.Account)
+		if call.Platform != c.platform || call.AccountID != c.account || entry.Route.Account != c.to {
+			t.Errorf("%s: sent to %s, account %s, pinned to %+v", name, call.Platform, call.AccountID, entry.Route)
 		}
-		if !regexp.MustCompile(c.keyForm).MatchString(call.UpstreamKey) || entry.UpstreamKey != call.UpstreamKey ||
-			call.OrderID != order {
-			t.Errorf("%s: key %s, stored %s, order %s", name, call.UpstreamKey, entry.UpstreamKey, call.OrderID)
+		if !regexp.MustCompile(c.keyForm).MatchString(call.UpstreamKey) ||
+			entry.Route.UpstreamKey != call.UpstreamKey || call.OrderID != order {
+			t.Errorf("%s: key %s, stored %s, order %s", name, call.UpstreamKey, entry.Route.UpstreamKey, call.OrderID)
 		}
 		w.AssertCallCounts(t, 1, 0, 1, 1)
 	}
@@ -249,9 +249,10 @@ func TestDecidedAtOnce(t *testing.T) {
 		first := w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
 		first.AssertText(t, "status", "pending")
 		e := w.OnlyEntry(t, ledger.Payment)
-		if e.Status != status || e.State != ledger.Done || len(e.Outbox) != 1 || e.Outbox[0].Status != status ||
-			!e.PollAt.IsZero() || !e.WakesRelay() {
-			t.Errorf("%s: stored %s %s, outbox %+v, lookup at %s", status, e.State, e.Status, e.Outbox, e.PollAt)
+		waiting := e.Outbox.Waiting
+		if e.Status != status || e.State != ledger.Done || len(waiting) != 1 || waiting[0].Status != status ||
+			!e.Poll.At.IsZero() || !e.Outbox.WakesRelay() {
+			t.Errorf("%s: stored %s %s, outbox %+v, lookup at %s", status, e.State, e.Status, waiting, e.Poll.At)
 		}
 		w.AssertCallCounts(t, 1, 0, 1, 1)
 		w.AssertDailySum(t, map[ledger.Status]int64{ledger.Successful: 1500, ledger.Failed: 0}[status])
@@ -286,7 +287,7 @@ func newPreparing(t testing.TB, routed ...operator.Route) (*operationtest.Fixtur
 func TestPreparedPayment(t *testing.T) {
 	w, d := newPreparing(t, toCI("mtn-momo/ci"))
 	w.Driver.SetBehaviours(func(apply func()) operator.Result {
-		if stored := w.OnlyEntry(t, ledger.Payment).Material; stored != "pay-token-1" {
+		if stored := w.OnlyEntry(t, ledger.Payment).DriverData; stored != "pay-token-1" {
 			t.Errorf("stored at the payment: %q", stored)
 		}
 		return operationtest.RespondUnavailable(apply)
@@ -344,10 +345,10 @@ func TestPrepare(t *testing.T) {
 			w.Ledger.FailNext(storetest.Replace, c.fault)
 			w.Send(t, mtnEvent(t)).AssertStatus(t, c.status)
 			e, calls, maySend := w.OnlyEntry(t, ledger.Payment), w.Driver.Calls(), c.status != 503
-			if (e.Material != "") != c.stored || (e.State == ledger.Released) == maySend {
-				t.Errorf("state %s, material %q; want it stored %v", e.State, e.Material, c.stored)
+			if (e.DriverData != "") != c.stored || (e.State == ledger.Released) == maySend {
+				t.Errorf("state %s, material %q; want it stored %v", e.State, e.DriverData, c.stored)
 			}
-			if maySend != (len(calls) == 1) || maySend && calls[0].Call.DriverData != e.Material {
+			if maySend != (len(calls) == 1) || maySend && calls[0].Call.DriverData != e.DriverData {
 				t.Errorf("sent %+v, want it sent %v with the stored material", calls, maySend)
 			}
 			d.prepares = nil
@@ -390,9 +391,9 @@ func TestCrashesOfPreparedPayment(t *testing.T) {
 			}
 			e := w.OnlyEntry(t, ledger.Payment)
 			for _, call := range w.Driver.Calls() {
-				if call.Call.UpstreamKey != e.UpstreamKey || call.Call.DriverData != e.Material {
+				if call.Call.UpstreamKey != e.Route.UpstreamKey || call.Call.DriverData != e.DriverData {
 					t.Errorf("sent with key %s and %q, stored %s and %q",
-						call.Call.UpstreamKey, call.Call.DriverData, e.UpstreamKey, e.Material)
+						call.Call.UpstreamKey, call.Call.DriverData, e.Route.UpstreamKey, e.DriverData)
 				}
 			}
 		})

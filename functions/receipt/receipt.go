@@ -88,7 +88,7 @@ func (h *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (
 		return callback.Response(nil)
 	}
 	if err == nil {
-		req.LogLine.SetMerchant(updated.Merchant)
+		req.LogLine.SetMerchant(updated.Merchant.Name)
 		operation.LogRouting(req, updated)
 		req.LogLine.SetOutcome(string(updated.Status))
 	}

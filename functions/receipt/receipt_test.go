@@ -51,7 +51,7 @@ func newEventFor(t testing.TB, k *deliverytest.DeliveryFixture, name, id string)
 func assertQueued(t testing.TB, k *deliverytest.DeliveryFixture, e *ledger.Entry, want ...ledger.Status) {
 	t.Helper()
 	var got []ledger.Status
-	for _, n := range k.MustGet(t, e).Outbox {
+	for _, n := range k.MustGet(t, e).Outbox.Waiting {
 		got = append(got, n.Status)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -150,8 +150,8 @@ func TestReceiptForEveryState(t *testing.T) {
 		k.AssertEntry(t, reservation, reserved)
 		sent := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
 		updated, err := k.Book.StoreOutcome(context.Background(), reservation, sent)
-		if err != nil || updated.ResponseStatus != 201 {
-			t.Errorf("stored response %d, %v, want 201", updated.ResponseStatus, err)
+		if err != nil || updated.Response.Status != 201 {
+			t.Errorf("stored response %d, %v, want 201", updated.Response.Status, err)
 		}
 		k.AssertEntry(t, reservation, delivered)
 	})
@@ -163,10 +163,10 @@ func TestNotificationContents(t *testing.T) {
 	e := k.StoreMessage(message)
 	k.AssertCommitted(t, newEvent(t, k))
 	after := k.MustGet(t, e)
-	operationtest.Golden(t, "testdata/notification.json", delivery.NotificationBody(after, after.Outbox[0], ""))
+	operationtest.Golden(t, "testdata/notification.json", delivery.NotificationBody(after, after.Outbox.Waiting[0], ""))
 
 	k = newFixture(t)
-	e = k.StoreEntry(k.NewMessage(message), func(e *ledger.Entry) { e.NotifyURL = "" })
+	e = k.StoreEntry(k.NewMessage(message), func(e *ledger.Entry) { e.Outbox.URL = "" })
 	k.AssertCommitted(t, newEvent(t, k))
 	if after := k.MustGet(t, e); after.Status != ledger.DeliveredToTerminal {
 		t.Errorf("status %s, want DeliveredToTerminal", after.Status)
@@ -272,8 +272,8 @@ func FuzzReceipt(f *testing.F) {
 		if statusOrder[after.Status] < statusOrder[ledger.DeliveredToNetwork] {
 			t.Errorf("the status returned to %s", after.Status)
 		}
-		if len(after.Outbox) > 2 {
-			t.Errorf("%d notifications for at most 2 statuses", len(after.Outbox))
+		if len(after.Outbox.Waiting) > 2 {
+			t.Errorf("%d notifications for at most 2 statuses", len(after.Outbox.Waiting))
 		}
 	})
 }

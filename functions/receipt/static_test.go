@@ -54,7 +54,7 @@ func staticEvent(t testing.TB, status ledger.Status) *operationtest.Event {
 // storeMessage stores a message that is pinned to an account.
 func storeMessage(k *deliverytest.DeliveryFixture, account string) *ledger.Entry {
 	e := k.NewMessage(message)
-	e.Operator, e.Account = "orange", account
+	e.Route.Operator, e.Route.Account = "orange", account
 	outcome := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
 	e.ApplyOutcome("owner", outcome, ledger.Timestamp(k.Clock.Now()))
 	return k.StoreEntry(e)

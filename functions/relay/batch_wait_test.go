@@ -43,7 +43,7 @@ func TestBatchWait(t *testing.T) {
 // waitUntilDelivered waits until an entry has a delivered notification.
 func (s *relayFixture) waitUntilDelivered(t *testing.T, e *ledger.Entry) {
 	t.Helper()
-	waitUntil(t, e.ID+" is delivered", func() bool { return len(s.MustGet(t, e).Delivered) > 0 })
+	waitUntil(t, e.ID+" is delivered", func() bool { return len(s.MustGet(t, e).Outbox.Delivered) > 0 })
 }
 
 // waitUntil waits until a condition is true.
@@ -89,7 +89,7 @@ func TestInFlightLimitPerMerchant(t *testing.T) {
 	waitUntil(t, "the quick record has ended", func() bool { return s.LogLines.LineCount() == 1 })
 	s.waitUntilDelivered(t, quick)
 	relayHanging(60, len(hanging))
-	other := s.StoreFinalPayment("OtherShop_1", ledger.Failed, func(e *ledger.Entry) { e.MerchantID = "othr0002" })
+	other := s.StoreFinalPayment("OtherShop_1", ledger.Failed, func(e *ledger.Entry) { e.Merchant.ID = "othr0002" })
 	s.relayEntries(t, other)
 	defer close(release)
 	s.waitUntilDelivered(t, other)
@@ -130,7 +130,7 @@ func TestBatchOverTheLimitIsLogged(t *testing.T) {
 		var hanging []*ledger.Entry
 		for i := range 100 {
 			e := s.storeFailed(fmt.Sprintf("DemoShop_%d%03d", merchant, i), "/hang")
-			e.MerchantID = fmt.Sprint("demo000", merchant)
+			e.Merchant.ID = fmt.Sprint("demo000", merchant)
 			hanging = append(hanging, e)
 		}
 		s.relayEntries(t, hanging...)
@@ -163,7 +163,7 @@ func TestFrozenBeforePost(t *testing.T) {
 			s.Courier.Health = frozenHealth{s.HealthStore, func() { s.Clock.Advance(c.freeze) }}
 			s.relayEntries(t, e)
 			s.AssertReceived(t, c.posts)
-			if attempts := len(s.MustGet(t, e).FailedAttempts); attempts != 0 {
+			if attempts := len(s.MustGet(t, e).Outbox.FailedAttempts); attempts != 0 {
 				t.Errorf("%d failed attempts are counted, want none", attempts)
 			}
 		})
@@ -175,7 +175,7 @@ func TestUserSMSLease(t *testing.T) {
 	for left, want := range map[time.Duration]int{5 * time.Second: 1, 5*time.Second - time.Millisecond: 0} {
 		s := newFixture(t)
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
-			e.UserSMSAt = ledger.Timestamp(s.Clock.Now()).Add(left)
+			e.UserSMS.At = ledger.Timestamp(s.Clock.Now()).Add(left)
 		})
 		s.relayEntries(t, e)
 		s.AssertUserSMSCalls(t, want)

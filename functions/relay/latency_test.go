@@ -55,7 +55,7 @@ func BenchmarkFirstNotification(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			waits = append(waits, s.measureDelivery(b, final.OutboxHead().ID, began))
+			waits = append(waits, s.measureDelivery(b, final.Outbox.Head().ID, began))
 		}
 		slices.Sort(waits)
 		p99 := waits[len(waits)*99/100]

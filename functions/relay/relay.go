@@ -181,12 +181,12 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 		return err
 	}
 	describeEntry(line, entry)
-	notification := entry.OutboxHead()
-	if !entry.WakesRelay() || notification.NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {
+	notification := entry.Outbox.Head()
+	if !entry.Outbox.WakesRelay() || notification.NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {
 		line.SetOutcome("not-ours")
 		return nil
 	}
-	releaseSlot, acquired := r.acquireSlot(entry.MerchantID)
+	releaseSlot, acquired := r.acquireSlot(entry.Merchant.ID)
 	if !acquired {
 		line.SetOutcome(leftToSweep)
 		return nil
@@ -194,12 +194,12 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 	defer releaseSlot()
 	var postChange, smsChange delivery.EntryChange
 	var group sync.WaitGroup
-	if entry.UserSMS == ledger.UserSMSDue {
+	if entry.UserSMS.State == ledger.UserSMSDue {
 		r.Start.Go(&group, func() { smsChange = r.sendUserSMS(ctx, entry) })
 	}
 	target, targetErr := r.Courier.FindTarget(ctx, entry)
 	if targetErr == nil && target.AllowsFastPath() {
-		claim := entry.HeadClaim()
+		claim := entry.Outbox.HeadClaim()
 		if !notification.Status.Final() {
 			entry, claim, err = r.leaseIntermediate(ctx, entry)
 		}
@@ -223,12 +223,12 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 func (r *Relay) leaseIntermediate(
 	ctx context.Context, image *ledger.Entry,
 ) (entry *ledger.Entry, claim *ledger.DeliveryClaim, err error) {
-	id, now := image.OutboxHead().ID, ledger.Timestamp(r.Now())
+	id, now := image.Outbox.Head().ID, ledger.Timestamp(r.Now())
 	entry, claim, err = delivery.Store(ctx, r.Book, image, func(e *ledger.Entry) *ledger.DeliveryClaim {
-		if head := e.OutboxHead(); head == nil || head.ID != id {
+		if head := e.Outbox.Head(); head == nil || head.ID != id {
 			return nil
 		}
-		return e.ClaimFastDelivery(now)
+		return e.Outbox.ClaimFastDelivery(now)
 	})
 	if err != nil {
 		return image, nil, err
@@ -238,9 +238,9 @@ func (r *Relay) leaseIntermediate(
 
 // describeEntry sets the fields of a log line that name an entry.
 func describeEntry(line *telemetry.LogLine, entry *ledger.Entry) {
-	line.SetMerchant(entry.Merchant)
+	line.SetMerchant(entry.Merchant.Name)
 	line.SetTransactionKey(entry.ID)
-	line.SetOperator(entry.Operator)
+	line.SetOperator(entry.Route.Operator)
 }
 
 // acquireSlot reserves one of a merchant's slots. acquired is false if all are in use.
@@ -271,7 +271,7 @@ func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry) (change de
 			change = nil
 		}
 	}()
-	if entry.UserSMSAt.Sub(r.Now()) < clockMargin {
+	if entry.UserSMS.At.Sub(r.Now()) < clockMargin {
 		return nil
 	}
 	return r.Courier.SendUserSMS(ctx, entry, entry.UserSMSClaim())
@@ -284,14 +284,14 @@ func (r *Relay) storeResults(
 ) error {
 	type effect struct{ changed, userSMSChanged bool }
 	stored, result, err := delivery.Store(ctx, r.Book, entry, func(e *ledger.Entry) (result effect) {
-		before := e.UserSMS
+		before := e.UserSMS.State
 		for _, change := range attempts {
 			result.changed = change != nil && change(e) || result.changed
 		}
-		result.userSMSChanged = e.UserSMS != before
+		result.userSMSChanged = e.UserSMS.State != before
 		return result
 	})
-	if err == nil && result.userSMSChanged && stored.UserSMS != ledger.UserSMSSent {
+	if err == nil && result.userSMSChanged && stored.UserSMS.State != ledger.UserSMSSent {
 		line.Increment(telemetry.UserSMSFailures)
 	}
 	return err

@@ -69,7 +69,7 @@ func (s *relayFixture) invoke(t testing.TB, event []byte) {
 }
 
 func (s *relayFixture) storeFailed(id, path string) *ledger.Entry {
-	return s.StoreFinalPayment(id, ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = s.MerchantServer.URL + path })
+	return s.StoreFinalPayment(id, ledger.Failed, func(e *ledger.Entry) { e.Outbox.URL = s.MerchantServer.URL + path })
 }
 
 func endpoint(s *relayFixture, path string) webhook.Endpoint {
@@ -90,8 +90,8 @@ func TestNotificationDelivered(t *testing.T) {
 	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful)
 	s.relayEntries(t, e)
 	after := s.AssertEntry(t, e, successDelivered)
-	if after.Delivered[0].Attempts != 1 || after.WakesRelay() {
-		t.Errorf("notification %+v, wakes the relay: %v", after.Delivered[0], after.WakesRelay())
+	if after.Outbox.Delivered[0].Attempts != 1 || after.Outbox.WakesRelay() {
+		t.Errorf("notification %+v, wakes the relay: %v", after.Outbox.Delivered[0], after.Outbox.WakesRelay())
 	}
 	s.assertWrites(t, 1)
 	if reads, healthWrites := s.Ledger.CallCount(storetest.Get), s.HealthStore.WriteCount(); reads+healthWrites != 0 {
@@ -140,7 +140,7 @@ func TestWriteCount(t *testing.T) {
 func TestGoldenEvent(t *testing.T) {
 	s := newFixture(t)
 	const url = "https://shop.example.com/notif"
-	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.NotifyURL = url })
+	e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.Outbox.URL = url })
 	operationtest.Golden(t, "testdata/event.json", deliverytest.StreamEvent(t, e))
 	event, err := os.ReadFile("testdata/event.json")
 	if err != nil {
@@ -148,8 +148,8 @@ func TestGoldenEvent(t *testing.T) {
 	}
 	s.invoke(t, []byte(strings.ReplaceAll(string(event), url, s.MerchantServer.URL+"/demo")))
 	s.AssertReceived(t, 1)
-	if id := s.MerchantServer.Received("/demo")[0].ID(); id != e.OutboxHead().ID {
-		t.Errorf("webhook-id %s, want %s", id, e.OutboxHead().ID)
+	if id := s.MerchantServer.Received("/demo")[0].ID(); id != e.Outbox.Head().ID {
+		t.Errorf("webhook-id %s, want %s", id, e.Outbox.Head().ID)
 	}
 }
 
@@ -173,13 +173,13 @@ func TestLeftToTheSweep(t *testing.T) {
 		{"an image that is long overdue", func(s *relayFixture) { s.Clock.Advance(time.Hour) }, unchanged},
 		{"a notification with an attempt", none, func(e *ledger.Entry, now time.Time) {
 			failed := ledger.FailedAttempt{HTTPStatus: 500, Reason: "server"}
-			e.RecordFailedAttempt(*e.HeadClaim(), failed, now.Add(time.Hour))
+			e.Outbox.RecordFailedAttempt(*e.Outbox.HeadClaim(), failed, now.Add(time.Hour))
 		}},
-		{"a parked notification", none, func(e *ledger.Entry, now time.Time) { e.Park(now) }},
+		{"a parked notification", none, func(e *ledger.Entry, now time.Time) { e.Outbox.Park(now) }},
 		{"a dead letter", none, func(e *ledger.Entry, now time.Time) {
-			e.DeadLetter(e.OutboxHead().ID, "server", now)
+			e.Outbox.DeadLetter(e.Outbox.Head().ID, "server", now)
 		}},
-		{"an empty outbox", none, func(e *ledger.Entry, _ time.Time) { e.Outbox = nil }},
+		{"an empty outbox", none, func(e *ledger.Entry, _ time.Time) { e.Outbox.Waiting = nil }},
 		{"a closed fast path", health(webhook.Health{Failures: 5}), unchanged},
 		{"a disabled endpoint", health(webhook.Health{DisabledAt: time.Now()}), unchanged},
 		{"health that cannot be read", func(s *relayFixture) { s.HealthStore.Err = errors.New("down") }, unchanged},
@@ -212,7 +212,7 @@ func TestLeftToTheSweep(t *testing.T) {
 		after := s.AssertEntry(t, e, deliverytest.EntrySummary{
 			State: ledger.Done, Status: ledger.Successful, Outbox: 1, UserSMS: ledger.UserSMSSent, Due: true,
 		})
-		if attempts := after.OutboxHead().Attempts; attempts != 0 {
+		if attempts := after.Outbox.Head().Attempts; attempts != 0 {
 			t.Errorf("%d attempts counted, want none", attempts)
 		}
 	})
@@ -341,8 +341,8 @@ func TestEntryChangedDuringDelivery(t *testing.T) {
 	})
 	s.relayEntries(t, early)
 	want := deliverytest.EntrySummary{State: ledger.Done, Status: ledger.Failed, Delivered: 1}
-	if after := s.AssertEntry(t, early, want); after.ResponseStatus != 201 {
-		t.Errorf("stored response %d, want 201", after.ResponseStatus)
+	if after := s.AssertEntry(t, early, want); after.Response.Status != 201 {
+		t.Errorf("stored response %d, want 201", after.Response.Status)
 	}
 }
 

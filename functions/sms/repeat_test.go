@@ -97,8 +97,8 @@ func TestUnknownOutcome(t *testing.T) {
 			operationtest.RespondUnavailable, operationtest.ReportDuplicate)
 		for range 4 {
 			w.Send(t, newEvent(t)).AssertUnknown(t)
-			if e := w.OnlyEntry(t, ledger.SMS); e.State != ledger.Unknown || e.PollAt.IsZero() {
-				t.Errorf("state %s, listed at %s: want it unknown and listed for a person", e.State, e.PollAt)
+			if e := w.OnlyEntry(t, ledger.SMS); e.State != ledger.Unknown || e.Poll.At.IsZero() {
+				t.Errorf("state %s, listed at %s: want it unknown and listed for a person", e.State, e.Poll.At)
 			}
 		}
 	})

@@ -69,7 +69,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 		return apigw.Response{}, fault.NewInternal(err)
 	}
 	a.Entry = o.newEntry(a, params)
-	a.Entry.CallbackKeys, a.Choice.NotYet = ring.KeyNumbers(), ring.NotYet
+	a.Entry.Route.CallbackKeys, a.Choice.NotYet = ring.KeyNumbers(), ring.NotYet
 	a.Key = operation.IdempotencyKey{Value: params.correlator, Part: partCorrelator}
 	a.Location = resource.MessageURL(req.BaseURL, params.sender, a.Entry.ID)
 	reserved, err := o.Pipeline.Reserve(ctx, a, params.check)
@@ -81,12 +81,12 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	}
 	// Call the operator.
 	callbackBase := cmp.Or(o.CallbackBaseURL, req.BaseURL)
-	callbackURL := ring.ReceiptURL(callbackBase, a.Stored.Operator, a.Stored.ID)
+	callbackURL := ring.ReceiptURL(callbackBase, a.Stored.Route.Operator, a.Stored.ID)
 	result := o.Pipeline.CallOperator(ctx, a,
 		func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse {
 			return operator.PayResponse{Result: o.send(ctx, a, driver, params.operatorCall(common, callbackURL))}
 		}).Result
-	if result.DuplicateKey && a.Stored.MayHaveSent() && !a.Stored.KeyTaken {
+	if result.DuplicateKey && a.Stored.MayHaveSent() && !a.Stored.ForeignKey {
 		// The operator has the key from our own earlier attempt, so the message was sent (decision "outcomes").
 		result.Outcome = operator.Succeeded
 	}
@@ -121,7 +121,7 @@ func (o *Operation) send(
 	if perSecond == 0 {
 		return operator.SendSMS(ctx, driver, call)
 	}
-	wait, err := o.Pipeline.RateLimiter.Take(ctx, "account/"+a.Stored.Account, perSecond, perSecond)
+	wait, err := o.Pipeline.RateLimiter.Take(ctx, "account/"+a.Stored.Route.Account, perSecond, perSecond)
 	if err != nil {
 		a.Request.LogLine.Increment(telemetry.LimitStoreFailures)
 		a.Request.LogLine.SetCause(err)
@@ -143,7 +143,7 @@ func (o *Operation) bindMessage(
 	if !row.StaticCallbacks || result.Outcome != operator.Succeeded || result.OperatorReference == "" {
 		return nil, time.Time{}
 	}
-	early, err := o.Messages.BindMessage(ctx, reservation.Account, result.OperatorReference, reservation.ID,
+	early, err := o.Messages.BindMessage(ctx, reservation.Route.Account, result.OperatorReference, reservation.ID,
 		reservation.ExpireAt)
 	if err != nil {
 		a.Request.LogLine.Increment(telemetry.UnreadCallbacks)
@@ -156,17 +156,18 @@ func (o *Operation) bindMessage(
 // newEntry prepares the reservation of a message.
 func (o *Operation) newEntry(a *operation.Attempt, params *smsParams) *ledger.Entry {
 	return &ledger.Entry{
-		Key:          ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(a.Profile.ID, params.correlator)},
-		Fingerprint:  ledger.Fingerprint(params.canonical, params.gwAlias, params.ise2, params.country.Alpha2),
-		Correlator:   params.correlator,
-		UpstreamKey:  ledger.UpstreamKey(a.Profile.Name, params.correlator, ""),
-		Country:      params.country.Alpha2,
-		Operator:     a.Choice.Operator,
-		Address:      recipientAddress,
-		Sender:       params.sender,
-		NotifyURL:    params.notifyURL,
-		CallbackData: params.callbackData,
-		ExpireAt:     o.Pipeline.ExpireAt(o.Retention),
+		Key: ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(a.Profile.ID, params.correlator)},
+		Request: ledger.Request{
+			Fingerprint: ledger.Fingerprint(params.canonical, params.gwAlias, params.ise2, params.country.Alpha2),
+			Correlator:  params.correlator, Address: recipientAddress, Sender: params.sender,
+			CallbackData: params.callbackData,
+		},
+		Route: ledger.Route{
+			UpstreamKey: ledger.UpstreamKey(a.Profile.Name, params.correlator, ""), Country: params.country.Alpha2,
+			Operator: a.Choice.Operator,
+		},
+		Outbox:   ledger.Outbox{URL: params.notifyURL},
+		ExpireAt: o.Pipeline.ExpireAt(o.Retention),
 	}
 }
 
@@ -179,7 +180,7 @@ func addLocation(err error, a *operation.Attempt) error {
 	// A receipt proves that the message was sent, also if the function died before it recorded the outcome.
 	receiptSeen := first.Status != "" && first.State != ledger.Refused
 	if first.State == ledger.Done || receiptSeen {
-		f.Location = resource.MessageURL(a.Request.BaseURL, first.Sender, first.ID)
+		f.Location = resource.MessageURL(a.Request.BaseURL, first.Request.Sender, first.ID)
 	}
 	return f
 }

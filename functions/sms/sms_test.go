@@ -81,8 +81,8 @@ func TestSuccess(t *testing.T) {
 	if existing.Status != ledger.MessageWaiting {
 		t.Errorf("decision sms-receipts: status %s, want %s", existing.Status, ledger.MessageWaiting)
 	}
-	if existing.NotifyURL != "https://shop.example.com/receipts" || existing.CallbackData != "cb-1001" {
-		t.Errorf("decision sms-receipts: stored URL %q and data %q", existing.NotifyURL, existing.CallbackData)
+	if existing.Outbox.URL != "https://shop.example.com/receipts" || existing.Request.CallbackData != "cb-1001" {
+		t.Errorf("decision sms-receipts: stored URL %q and data %q", existing.Outbox.URL, existing.Request.CallbackData)
 	}
 	callbackURL := operationtest.BaseURL + "/callbacks/v1/receipts/sandbox/" + existing.ID + "/"
 	if got := w.Driver.Calls()[0].SMS.NotifyURL; !strings.HasPrefix(got, callbackURL) {

@@ -46,8 +46,8 @@ func TestMessageIsBound(t *testing.T) {
 	w, _ := newRouted(t)
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	e := w.OnlyEntry(t, ledger.SMS)
-	if e.Account != smsAccount || w.Driver.Calls()[0].Call.Platform != "orange-sms" {
-		t.Errorf("pinned to %s, sent over %s", e.Account, w.Driver.Calls()[0].Call.Platform)
+	if e.Route.Account != smsAccount || w.Driver.Calls()[0].Call.Platform != "orange-sms" {
+		t.Errorf("pinned to %s, sent over %s", e.Route.Account, w.Driver.Calls()[0].Call.Platform)
 	}
 	w.AssertCallCounts(t, 1, 0, 1, 1)
 	if id, early := receive(t, w, ledger.DeliveredToNetwork); id != e.ID || len(early) != 0 {
@@ -99,7 +99,7 @@ func TestEarlyReceipts(t *testing.T) {
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	e := w.OnlyEntry(t, ledger.SMS)
 	var queued []ledger.Status
-	for _, n := range e.Outbox {
+	for _, n := range e.Outbox.Waiting {
 		queued = append(queued, n.Status)
 	}
 	want := []ledger.Status{ledger.DeliveredToNetwork, ledger.DeliveredToTerminal}

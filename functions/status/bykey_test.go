@@ -19,7 +19,7 @@ func keyEvent(t testing.TB, query map[string]string) *operationtest.Event {
 func storeCharge(t testing.TB, w *operationtest.Fixture, correlator string, bound bool) *ledger.Entry {
 	t.Helper()
 	e := chargeInState(w, ledger.Unknown)
-	e.ID, e.Correlator = ledger.ChargeID(e.MerchantID, correlator, e.ReferenceCode), correlator
+	e.ID, e.Request.Correlator = ledger.ChargeID(e.Merchant.ID, correlator, e.Request.ReferenceCode), correlator
 	w.Ledger.Overwrite(e)
 	if bound {
 		if owner, err := w.Ledger.ClaimReference(t.Context(), e); err != nil || owner != e.ID {
@@ -56,7 +56,7 @@ func TestChargeByKey(t *testing.T) {
 			if made := w.Ledger.CallCount(storetest.Get) - reads; made != c.reads {
 				t.Errorf("%d reads of entries, want %d", made, c.reads)
 			}
-			e.State, e.ResponseStatus, e.ResponseBody = ledger.Refused, 400, []byte(
+			e.State, e.Response.Status, e.Response.Body = ledger.Refused, 400, []byte(
 				`{"requestError":{"serviceException":{"messageId":"SVC0270","text":"x","variables":[]}}}`)
 			w.Ledger.Overwrite(e)
 			w.Send(t, keyEvent(t, c.query)).AssertError(t, 400, "SVC0270")
@@ -67,7 +67,7 @@ func TestChargeByKey(t *testing.T) {
 		w.Send(t, keyEvent(t, byCorrelator)).AssertError(t, 404, "SVC0002", "clientCorrelator")
 		w.Send(t, keyEvent(t, byReference)).AssertError(t, 404, "SVC0002", "referenceCode")
 		e := storeCharge(t, w, "c-1001", true)
-		e.MerchantID = operationtest.OtherProfile().ID
+		e.Merchant.ID = operationtest.OtherProfile().ID
 		w.Ledger.Overwrite(e)
 		w.Send(t, keyEvent(t, byCorrelator)).AssertError(t, 404, "SVC0002", "clientCorrelator")
 	})

@@ -93,7 +93,7 @@ func (h *StatusHandler) find(
 	if err != nil {
 		return nil, fault.NewInternal(err)
 	}
-	if entry == nil || entry.MerchantID != profile.ID || entry.State == ledger.Released {
+	if entry == nil || entry.Merchant.ID != profile.ID || entry.State == ledger.Released {
 		return nil, fault.ForPart(fault.NotFound, part)
 	}
 	operation.LogRouting(req, entry)
@@ -138,8 +138,8 @@ func (h *StatusHandler) FindCharge(ctx context.Context, req *apigw.Request) (api
 // chargeResponse is the stored response of a charge, or 200 with status Processing while its outcome is not known.
 func chargeResponse(entry *ledger.Entry, req *apigw.Request) (apigw.Response, error) {
 	response := apigw.Response{Status: http.StatusOK, Body: resource.ChargeBody(entry, req.BaseURL)}
-	if entry.ResponseStatus != 0 && entry.State != ledger.Done {
-		response.Status = entry.ResponseStatus
+	if entry.Response.Status != 0 && entry.State != ledger.Done {
+		response.Status = entry.Response.Status
 	}
 	return response, nil
 }
@@ -152,7 +152,7 @@ func paymentResponse(entry *ledger.Entry, _ *apigw.Request) (apigw.Response, err
 // deliveryInfosResponse is the delivery status of an SMS, or an empty list with Retry-After while it has none (decision
 // "sms-delivery-infos"). There is no resource under a sender address that is not the message's own.
 func deliveryInfosResponse(entry *ledger.Entry, req *apigw.Request) (apigw.Response, error) {
-	if sender := req.Params["senderAddress"]; entry.Sender != sender {
+	if sender := req.Params["senderAddress"]; entry.Request.Sender != sender {
 		return apigw.Response{}, &fault.Fault{Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: sender}
 	}
 	status, infos, header := entry.Status, []resource.DeliveryInfo{}, map[string]string{}
@@ -165,10 +165,10 @@ func deliveryInfosResponse(entry *ledger.Entry, req *apigw.Request) (apigw.Respo
 		header[oneapi.HeaderRetryAfter] = unknownRetryAfter
 	}
 	if status != "" {
-		infos = append(infos, resource.DeliveryInfo{Address: entry.Address, DeliveryStatus: status})
+		infos = append(infos, resource.DeliveryInfo{Address: entry.Request.Address, DeliveryStatus: status})
 	}
 	body := strictjson.Marshal(map[string]deliveryInfoList{"deliveryInfoList": {
-		DeliveryInfo: infos, ResourceURL: resource.MessageURL(req.BaseURL, entry.Sender, entry.ID),
+		DeliveryInfo: infos, ResourceURL: resource.MessageURL(req.BaseURL, entry.Request.Sender, entry.ID),
 	}})
 	return apigw.Response{Status: http.StatusOK, Header: header, Body: body}, nil
 }

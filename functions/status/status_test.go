@@ -56,29 +56,32 @@ func messageEvent(t testing.TB) *operationtest.Event {
 func newEntry(w *operationtest.Fixture, kind ledger.Kind, id string, state ledger.State) *ledger.Entry {
 	demo := operationtest.DemoProfile()
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: kind, ID: id}, MerchantID: demo.ID, Merchant: demo.Name, State: state, Version: 2,
-		CreatedAt: w.Clock.Now(), UpdatedAt: w.Clock.Now(), LeaseUntil: w.Clock.Now().Add(25 * time.Second),
-		Country: "CI", Operator: "orange", Currency: "XOF", AmountMinor: 500, AmountAsSent: "500",
+		Key: ledger.Key{Kind: kind, ID: id}, Merchant: ledger.Merchant{ID: demo.ID, Name: demo.Name},
+		Call: ledger.Call{State: state, LeaseUntil: w.Clock.Now().Add(25 * time.Second)}, Version: 2,
+		CreatedAt: w.Clock.Now(), UpdatedAt: w.Clock.Now(),
+		Route:  ledger.Route{Country: "CI", Operator: "orange"},
+		Amount: ledger.Amount{Currency: "XOF", Minor: 500, AsSent: "500"},
 	}
 }
 
 func chargeInState(w *operationtest.Fixture, state ledger.State) *ledger.Entry {
 	e := newEntry(w, ledger.Charge, chargeID, state)
-	e.Correlator, e.ReferenceCode = "c-1001", "REF-1001"
+	e.Request.Correlator, e.Request.ReferenceCode = "c-1001", "REF-1001"
 	return e
 }
 
 func paymentWithStatus(w *operationtest.Fixture, state ledger.State, entryStatus ledger.Status) *ledger.Entry {
 	e := newEntry(w, ledger.Payment, orderID, state)
-	e.Status, e.Channel, e.CountryAsSent = entryStatus, "ussd", "ci"
-	e.MerchantReference, e.MerchantState = "DemoShop", merchantState
-	e.TransactionID, e.MSISDN, e.NotifToken = ledger.PaymentTransactionID(orderID), operationtest.MSISDN, "nt-secret"
+	e.Status, e.Request.Channel, e.Request.CountryAsSent = entryStatus, "ussd", "ci"
+	e.Request.Reference, e.Request.State = "DemoShop", merchantState
+	e.Request.TransactionID, e.Request.MSISDN, e.Outbox.NotifToken = ledger.PaymentTransactionID(orderID),
+		operationtest.MSISDN, "nt-secret"
 	return e
 }
 
 func messageWithStatus(w *operationtest.Fixture, state ledger.State, entryStatus ledger.Status) *ledger.Entry {
 	e := newEntry(w, ledger.SMS, messageID, state)
-	e.Status, e.Sender, e.Address = entryStatus, "tel:+2250707", "acr:X-Operator-ISE2"
+	e.Status, e.Request.Sender, e.Request.Address = entryStatus, "tel:+2250707", "acr:X-Operator-ISE2"
 	return e
 }
 
@@ -87,9 +90,9 @@ func TestCharge(t *testing.T) {
 	t.Run("decision charge-get: done, the stored response byte for byte", func(t *testing.T) {
 		w := newFixture(t)
 		e := chargeInState(w, ledger.Done)
-		e.ResponseStatus, e.ResponseBody = 201, []byte(`{"amountTransaction":{"description":"<a&b>"}}`)
+		e.Response.Status, e.Response.Body = 201, []byte(`{"amountTransaction":{"description":"<a&b>"}}`)
 		w.Ledger.Overwrite(e)
-		if response := w.Send(t, chargeEvent(t)).AssertStatus(t, 200); response.Body != string(e.ResponseBody) {
+		if response := w.Send(t, chargeEvent(t)).AssertStatus(t, 200); response.Body != string(e.Response.Body) {
 			t.Errorf("got %s", response.Body)
 		}
 		w.AssertCallCounts(t, 0, 0, 0, 0)
@@ -100,8 +103,8 @@ func TestCharge(t *testing.T) {
 	t.Run("decision charge-get: refused, the stored refusal", func(t *testing.T) {
 		w := newFixture(t)
 		e := chargeInState(w, ledger.Refused)
-		e.ResponseStatus = 403
-		e.ResponseBody = []byte(
+		e.Response.Status = 403
+		e.Response.Body = []byte(
 			`{"requestError":{"policyException":{"messageId":"POL1000","text":"x","variables":[]}}}`)
 		w.Ledger.Overwrite(e)
 		w.Send(t, chargeEvent(t)).AssertError(t, 403, "POL1000")
@@ -251,10 +254,10 @@ func TestNotFound(t *testing.T) {
 		missing("no entry")
 		w.Ledger.Overwrite(found)
 		w.Send(t, event).AssertStatus(t, 200)
-		found.MerchantID = operationtest.OtherProfile().ID
+		found.Merchant.ID = operationtest.OtherProfile().ID
 		w.Ledger.Overwrite(found)
 		missing("decision charge-get, pay-getstatus: an entry of another merchant")
-		found.MerchantID, found.State = operationtest.DemoProfile().ID, ledger.Released
+		found.Merchant.ID, found.State = operationtest.DemoProfile().ID, ledger.Released
 		w.Ledger.Overwrite(found)
 		missing("decision released: getStatus returns 404")
 		found.State, found.ExpireAt = ledger.Done, w.Clock.Now()

@@ -12,9 +12,11 @@ import (
 func (s *sweepFixture) unboundMessage(t *testing.T) *ledger.Entry {
 	t.Helper()
 	e := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.SMS, ID: "s1"}, MerchantID: "demo0001", Merchant: "DemoShop", Fingerprint: "f",
-		Country: "CI", Operator: "orange", Account: "orange-sms/s", UpstreamKey: "s1",
-		LeaseUntil: s.Clock.Now().Add(25 * time.Second), ExpireAt: s.Clock.Now().Add(48 * time.Hour),
+		Key: ledger.Key{Kind: ledger.SMS, ID: "s1"}, Merchant: ledger.Merchant{ID: "demo0001", Name: "DemoShop"},
+		Request:  ledger.Request{Fingerprint: "f"},
+		Route:    ledger.Route{Country: "CI", Operator: "orange", Account: "orange-sms/s", UpstreamKey: "s1"},
+		Call:     ledger.Call{LeaseUntil: s.Clock.Now().Add(25 * time.Second)},
+		ExpireAt: s.Clock.Now().Add(48 * time.Hour),
 	}
 	now := ledger.Timestamp(s.Clock.Now())
 	e.BeginReservation("owner", now)
@@ -24,7 +26,7 @@ func (s *sweepFixture) unboundMessage(t *testing.T) *ledger.Entry {
 	}, now)
 	e = s.StoreEntry(e)
 	statuses := []ledger.Status{ledger.DeliveredToTerminal}
-	_, _, err := s.Ledger.FindMessage(t.Context(), e.Account, e.OperatorReference, statuses, time.Time{})
+	_, _, err := s.Ledger.FindMessage(t.Context(), e.Route.Account, e.OperatorReference, statuses, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestBind(t *testing.T) {
 		t.Errorf("status %s, bound again at %s", stored.Status, stored.BindAt)
 	}
 	next := []ledger.Status{ledger.DeliveredToNetwork}
-	id, _, err := s.Ledger.FindMessage(t.Context(), e.Account, e.OperatorReference, next, time.Time{})
+	id, _, err := s.Ledger.FindMessage(t.Context(), e.Route.Account, e.OperatorReference, next, time.Time{})
 	if id != e.ID || err != nil {
 		t.Errorf("the operator's id finds %q, %v", id, err)
 	}

@@ -30,7 +30,7 @@ type lease[C any] struct {
 func leaseOf[C any](claim *C, changed bool) lease[C] { return lease[C]{claim, changed} }
 
 // notifiedSince is when the first notification of the outbox was queued.
-func notifiedSince(e *ledger.Entry) time.Time { return e.OutboxHead().At }
+func notifiedSince(e *ledger.Entry) time.Time { return e.Outbox.Head().At }
 
 // prepareDelivery reads the endpoint of the first notification of the outbox. At a disabled endpoint the notification
 // is parked: no attempt is due until the endpoint is enabled again (decision "notifications").
@@ -58,7 +58,7 @@ func (p *pass) prepareDelivery(ctx context.Context, e *ledger.Entry) (preparedJo
 
 func (p *pass) park(ctx context.Context, entry *ledger.Entry, _ *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
-	return p.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.Park(now) })
+	return p.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.Outbox.Park(now) })
 }
 
 // post leases the first notification of the outbox, posts it and stores the result.
@@ -67,7 +67,7 @@ func (p *pass) post(
 ) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
 	entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) lease[ledger.DeliveryClaim] {
-		return leaseOf(e.ClaimDelivery(now))
+		return leaseOf(e.Outbox.ClaimDelivery(now))
 	})
 	if err != nil || !leased.changed {
 		return entry, err
@@ -92,13 +92,13 @@ func (p *pass) prepareParkedCheck(ctx context.Context, e *ledger.Entry) (prepare
 			line.SetStalledAge(age)
 		}
 		return p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
-			if !e.ParkedCheckDue(now) {
+			if !e.Outbox.ParkedCheckDue(now) {
 				return false
 			}
 			if enabled {
-				return e.Unpark(now)
+				return e.Outbox.Unpark(now)
 			}
-			return e.PostponeParkedCheck(now)
+			return e.Outbox.PostponeParkedCheck(now)
 		})
 	}}, err
 }
@@ -111,7 +111,7 @@ func (p *pass) bind(ctx context.Context, entry *ledger.Entry, _ *telemetry.LogLi
 	if err != nil || !leased {
 		return entry, err
 	}
-	early, err := p.Messages.BindMessage(ctx, entry.Account, entry.OperatorReference, entry.ID, entry.ExpireAt)
+	early, err := p.Messages.BindMessage(ctx, entry.Route.Account, entry.OperatorReference, entry.ID, entry.ExpireAt)
 	if err != nil {
 		return entry, err
 	}
@@ -119,7 +119,7 @@ func (p *pass) bind(ctx context.Context, entry *ledger.Entry, _ *telemetry.LogLi
 }
 
 func (p *pass) prepareUserSMS(_ context.Context, e *ledger.Entry) (preparedJob, error) {
-	return preparedJob{requirement{dependencies: []dependency{{userSMSOf, e.Operator}}}, p.sendUserSMS}, nil
+	return preparedJob{requirement{dependencies: []dependency{{userSMSOf, e.Route.Operator}}}, p.sendUserSMS}, nil
 }
 
 // sendUserSMS leases the payer's SMS, sends it and stores the result.
@@ -133,7 +133,8 @@ func (p *pass) sendUserSMS(ctx context.Context, entry *ledger.Entry, line *telem
 		result := p.Courier.SendUserSMS(ctx, entry, *leased.claim)
 		entry, changed, err = delivery.Store(ctx, p.Book, entry, result)
 	}
-	if err == nil && changed && (entry.UserSMS == ledger.UserSMSFailed || entry.UserSMS == ledger.UserSMSUnknown) {
+	if err == nil && changed &&
+		(entry.UserSMS.State == ledger.UserSMSFailed || entry.UserSMS.State == ledger.UserSMSUnknown) {
 		line.Increment(telemetry.UserSMSFailures)
 	}
 	return entry, err

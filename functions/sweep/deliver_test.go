@@ -56,7 +56,7 @@ func TestSchedule(t *testing.T) {
 		s.runSweepAfter(t, time.Millisecond)
 	}
 	dead := s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Failed, Outbox: 1})
-	if head := dead.Outbox[0]; head.DeadReason != webhook.ReasonServer || head.Attempts != len(schedule) {
+	if head := dead.Outbox.Waiting[0]; head.DeadReason != webhook.ReasonServer || head.Attempts != len(schedule) {
 		t.Fatalf("after all attempts: %+v, want a dead letter", head)
 	}
 	s.AssertMetric(t, "DeadLetters", 1)
@@ -68,7 +68,7 @@ func TestSchedule(t *testing.T) {
 	s.AssertReceived(t, len(schedule))
 
 	s.MerchantServer.RespondFunc("/demo", nil)
-	dead.ReplayNotification(dead.Outbox[0].ID, ledger.Timestamp(s.Clock.Now()))
+	dead.Outbox.ReplayNotification(dead.Outbox.Waiting[0].ID, ledger.Timestamp(s.Clock.Now()))
 	s.StoreEntry(dead)
 	s.advanceUntilDue(t, e)
 	s.AssertEntry(t, e, deliveredFailure)
@@ -123,9 +123,9 @@ func TestDisabledEndpoint(t *testing.T) {
 		t.Errorf("health %+v, want the endpoint disabled by a 410", health)
 	}
 	for _, e := range []*ledger.Entry{message, later} {
-		if after := s.MustGet(t, e); !after.OutboxHead().Parked || after.DueAt.Sub(s.Clock.Now()) > time.Minute {
+		if after := s.MustGet(t, e); !after.Outbox.Head().Parked || after.DueAt.Sub(s.Clock.Now()) > time.Minute {
 			t.Errorf("%s: %+v, due at %s, want it parked, and its endpoint read in a minute", e.Key,
-				after.OutboxHead(), after.DueAt)
+				after.Outbox.Head(), after.DueAt)
 		}
 	}
 	s.runSweepAfter(t, 500*time.Hour)
@@ -135,7 +135,7 @@ func TestDisabledEndpoint(t *testing.T) {
 	s.MerchantServer.RespondFunc("/demo", nil)
 	s.HealthStore.StoreHealth(s.HealthStore.Stored(endpoint(s)).AfterEnable(s.Clock.Now()))
 	for _, e := range []*ledger.Entry{message, later} {
-		s.StoreEntry(s.MustGet(t, e), func(e *ledger.Entry) { e.Unpark(ledger.Timestamp(s.Clock.Now())) })
+		s.StoreEntry(s.MustGet(t, e), func(e *ledger.Entry) { e.Outbox.Unpark(ledger.Timestamp(s.Clock.Now())) })
 	}
 	for range 4 {
 		s.runSweepAfter(t, ledger.FastLease)
@@ -145,7 +145,7 @@ func TestDisabledEndpoint(t *testing.T) {
 	for _, status := range statuses {
 		want = append(want, ledger.NotificationID(message.Key, status))
 	}
-	got := slices.DeleteFunc(s.receivedIDs()[1:], func(id string) bool { return id == later.OutboxHead().ID })
+	got := slices.DeleteFunc(s.receivedIDs()[1:], func(id string) bool { return id == later.Outbox.Head().ID })
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("notifications of the message after its endpoint was enabled (-want +got):\n%s", diff)
 	}
@@ -230,7 +230,7 @@ func TestUserSMS(t *testing.T) {
 	newPayment := func(t *testing.T, respond respondFunc) (*sweepFixture, *ledger.Entry) {
 		s := newFixture(t)
 		s.Operator.UserSMSFunc = respond
-		withoutNotification := func(e *ledger.Entry) { e.NotifyURL, e.Outbox = "", nil }
+		withoutNotification := func(e *ledger.Entry) { e.Outbox.URL, e.Outbox.Waiting = "", nil }
 		return s, s.StoreFinalPayment("DemoShop_1", ledger.Successful, withoutNotification)
 	}
 	t.Run("sent once", func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestSlowMerchantServer(t *testing.T) {
 	close(release)
 	<-done
 	for _, e := range entries {
-		if after := s.MustGet(t, e); len(after.Delivered) == 0 {
+		if after := s.MustGet(t, e); len(after.Outbox.Delivered) == 0 {
 			assertWait(t, s.nextAttempt(t, e), time.Minute)
 		}
 	}
@@ -323,8 +323,8 @@ func TestParkedStall(t *testing.T) {
 		now := ledger.Timestamp(s.Clock.Now())
 		s.HealthStore.StoreHealth(webhook.Health{Endpoint: endpoint(s), DisabledVersion: 1, DisabledAt: now.Add(-age)})
 		e := s.StoreEntry(s.StoreDueNotification("DemoShop_1"), func(e *ledger.Entry) {
-			e.Park(now)
-			e.OutboxHead().At, e.OutboxHead().NextAttemptAt = now.Add(-age), now
+			e.Outbox.Park(now)
+			e.Outbox.Head().At, e.Outbox.Head().NextAttemptAt = now.Add(-age), now
 			e.Reschedule()
 		})
 		s.runSweep(t)

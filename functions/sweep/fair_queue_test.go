@@ -118,9 +118,11 @@ func newCrowd() *crowd {
 func (c *crowd) store(id, merchantID, path string, sms bool) *ledger.Entry {
 	now := ledger.Timestamp(time.Now())
 	e := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: id}, MerchantID: merchantID, Merchant: "DemoShop", Country: "CI",
-		Operator: "sandbox", MSISDN: deliverytest.MSISDN, LeaseUntil: now.Add(time.Second),
-		NotifyURL: "https://" + merchantID + ".example.com" + path, UpstreamKey: id, Currency: "XOF",
+		Key: ledger.Key{Kind: ledger.Payment, ID: id}, Merchant: ledger.Merchant{ID: merchantID, Name: "DemoShop"},
+		Route:   ledger.Route{Country: "CI", Operator: "sandbox", UpstreamKey: id},
+		Request: ledger.Request{MSISDN: deliverytest.MSISDN}, Call: ledger.Call{LeaseUntil: now.Add(time.Second)},
+		Outbox: ledger.Outbox{URL: "https://" + merchantID + ".example.com" + path},
+		Amount: ledger.Amount{Currency: "XOF"},
 	}
 	e.BeginReservation("owner", now)
 	report := ledger.StatusReport{Status: ledger.Successful, Source: "callback", UserSMS: sms}
@@ -135,8 +137,9 @@ func (c *crowd) store(id, merchantID, path string, sms bool) *ledger.Entry {
 func (c *crowd) storePending(id string) {
 	now := ledger.Timestamp(time.Now())
 	e := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: id}, MerchantID: "other", Operator: "sandbox", Country: "CI",
-		LeaseUntil: now.Add(time.Second),
+		Key: ledger.Key{Kind: ledger.Payment, ID: id}, Merchant: ledger.Merchant{ID: "other"},
+		Route: ledger.Route{Operator: "sandbox", Country: "CI"},
+		Call:  ledger.Call{LeaseUntil: now.Add(time.Second)},
 	}
 	e.BeginReservation("owner", now)
 	e.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, FirstPollAt: now}, now)
@@ -200,10 +203,10 @@ func TestUnaffectedMerchantsAreNotLate(t *testing.T) {
 				c.store(id, "unread", "/notify", false)
 			case 15, 16, 17, 18:
 				e := c.store(id, "sms"+strconv.Itoa(i%200), "/notify", true)
-				unaffected[e.OutboxHead().ID] = e.Key
+				unaffected[e.Outbox.Head().ID] = e.Key
 			default:
 				e := c.store(id, "shop"+strconv.Itoa(i%2000), "/notify", false)
-				unaffected[e.OutboxHead().ID] = e.Key
+				unaffected[e.Outbox.Head().ID] = e.Key
 			}
 		}
 		for range 3 {
@@ -243,9 +246,9 @@ func TestHostileBacklogEnds(t *testing.T) {
 			c.runPass(t)
 		}
 		for _, e := range c.ledger.All() {
-			dead := len(e.Outbox) == 1 && e.Outbox[0].DeadReason != ""
-			if !e.DueAt.IsZero() || !dead && len(e.Delivered) != 1 || e.UserSMS == ledger.UserSMSDue {
-				t.Fatalf("%s is due at %s, outbox %+v, SMS %q", e.Key, e.DueAt, e.Outbox, e.UserSMS)
+			dead := len(e.Outbox.Waiting) == 1 && e.Outbox.Waiting[0].DeadReason != ""
+			if !e.DueAt.IsZero() || !dead && len(e.Outbox.Delivered) != 1 || e.UserSMS.State == ledger.UserSMSDue {
+				t.Fatalf("%s is due at %s, outbox %+v, SMS %q", e.Key, e.DueAt, e.Outbox.Waiting, e.UserSMS.State)
 			}
 		}
 	})
@@ -350,12 +353,14 @@ func TestLostOutcomesCostNoAttempt(t *testing.T) {
 		s.advanceUntilDue(t, e)
 	}
 	s.Ledger.InjectFaults(nil)
-	if after := s.MustGet(t, e); after.OutboxHead().Attempts != 0 || after.OpenClaims != 10 {
-		t.Fatalf("%d attempts and %d unrecorded ones, want 0 and 10", after.OutboxHead().Attempts, after.OpenClaims)
+	if after := s.MustGet(t, e); after.Outbox.Head().Attempts != 0 || after.Outbox.OpenClaims != 10 {
+		t.Fatalf("%d attempts and %d unrecorded ones, want 0 and 10", after.Outbox.Head().Attempts,
+			after.Outbox.OpenClaims)
 	}
 	s.advanceUntilDue(t, e)
-	if after := s.MustGet(t, e); after.OutboxHead().Attempts != 1 || after.OpenClaims != 0 {
-		t.Errorf("%d attempts and %d unrecorded ones, want 1 and 0", after.OutboxHead().Attempts, after.OpenClaims)
+	if after := s.MustGet(t, e); after.Outbox.Head().Attempts != 1 || after.Outbox.OpenClaims != 0 {
+		t.Errorf("%d attempts and %d unrecorded ones, want 1 and 0", after.Outbox.Head().Attempts,
+			after.Outbox.OpenClaims)
 	}
 	wait := s.nextAttempt(t, e)
 	if wait < 4*time.Second || wait > 6*time.Second {
@@ -367,7 +372,7 @@ func TestLostOutcomesCostNoAttempt(t *testing.T) {
 func TestParkedAtEnabledEndpoint(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreDueNotification("DemoShop_1")
-	s.StoreEntry(e, func(e *ledger.Entry) { e.Park(e.CreatedAt) })
+	s.StoreEntry(e, func(e *ledger.Entry) { e.Outbox.Park(e.CreatedAt) })
 	assertWait(t, s.advanceUntilDue(t, e), time.Minute)
 	s.advanceUntilDue(t, e)
 	s.AssertDelivered(t, e)

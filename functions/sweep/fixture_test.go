@@ -78,7 +78,7 @@ func (s *sweepFixture) runWhileHanging(t testing.TB, other *ledger.Entry, releas
 		s.runSweep(t)
 	}()
 	deadline := time.Now().Add(10 * time.Second)
-	for ; len(s.MustGet(t, other).Delivered) == 0; time.Sleep(time.Millisecond) {
+	for ; len(s.MustGet(t, other).Outbox.Delivered) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Error("the other merchant's notification is not delivered while the servers hang")
 			break

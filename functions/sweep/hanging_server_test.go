@@ -19,12 +19,12 @@ func TestHangingServersOfManyMerchants(t *testing.T) {
 	s.MerchantServer.RespondFunc("/hang", func(http.ResponseWriter, *http.Request) { <-release })
 	for i := range 64 {
 		s.StoreDueNotification(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) {
-			e.MerchantID, e.NotifyURL = fmt.Sprint("hang00", i), s.MerchantServer.URL+"/hang"
+			e.Merchant.ID, e.Outbox.URL = fmt.Sprint("hang00", i), s.MerchantServer.URL+"/hang"
 			e.CreatedAt = e.CreatedAt.Add(-time.Hour)
 		})
 	}
 	s.Clock.Advance(time.Second)
-	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.MerchantID = "othr0002" })
+	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.Merchant.ID = "othr0002" })
 	s.runWhileHanging(t, other, release)
 }
 
@@ -53,12 +53,12 @@ func TestHangingServersOfOneMerchant(t *testing.T) {
 		server := httptest.NewServer(hang)
 		t.Cleanup(server.Close)
 		backlog = append(backlog, s.StoreDueNotification(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) {
-			e.NotifyURL = server.URL
+			e.Outbox.URL = server.URL
 			e.CreatedAt = e.CreatedAt.Add(-time.Hour)
 		}))
 	}
 	s.Clock.Advance(time.Second)
-	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.MerchantID = "othr0002" })
+	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.Merchant.ID = "othr0002" })
 	s.runWhileHanging(t, other, release)
 	for range 10 {
 		s.runSweepAfter(t, 6*time.Minute)

@@ -15,12 +15,12 @@ func TestLifetimeOfResentPayment(t *testing.T) {
 			s := newFixture(t)
 			s.Operator.SetStatus("pending")
 			first := s.NewReservedPayment("DemoShop_1")
-			first.Channel = "web"
+			first.Request.Channel = "web"
 			first.ApplyOutcome("owner", ledger.CallOutcome{State: state}, ledger.Timestamp(s.Clock.Now()))
 			s.StoreEntry(first)
 			s.Clock.Advance(24*time.Hour - 2*time.Minute)
 			retried, ctx := s.NewReservedPayment("DemoShop_1"), s.InvocationContext(t, timeout)
-			retried.Channel = "web"
+			retried.Request.Channel = "web"
 			window := func(*ledger.Entry) time.Duration { return 24 * time.Hour }
 			reservation, verdict, err := s.Book.Reserve(ctx, retried, window)
 			if err != nil || verdict != ledger.TakenOver {

@@ -12,7 +12,7 @@ import (
 
 // decision "merchant-limits": the amount of a payment that a lookup ends without success is refunded on the same day.
 func TestDailyAmountRefunded(t *testing.T) {
-	counted := func(e *ledger.Entry) { e.CountsDailyAmount = true }
+	counted := func(e *ledger.Entry) { e.Amount.CountsDaily = true }
 	for statusText, want := range map[string]int64{"successful": 500, "failed": 0, "cancelled": 0, "pending": 500} {
 		t.Run(statusText, func(t *testing.T) {
 			s := newFixture(t)

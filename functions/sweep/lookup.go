@@ -99,7 +99,7 @@ func (p *pass) leaseLookup(ctx context.Context, entry *ledger.Entry) (stored *le
 func (p *pass) needsManualResolution(e *ledger.Entry, lookup confirm.LookupResult, now time.Time) bool {
 	age := now.Sub(e.ReservedAt)
 	switch {
-	case e.StatusFinal() || e.PollAt.IsZero() && e.Claim.Status == "":
+	case e.StatusFinal() || e.Poll.At.IsZero() && e.Claim.Status == "":
 		return false
 	case e.ClaimFlagged(now):
 		return true
@@ -128,7 +128,7 @@ func (p *pass) nextPollAt(e *ledger.Entry, now time.Time) time.Time {
 	case age >= p.PaymentLifetime:
 		wait = p.UnresponsiveRetry
 	default:
-		wait = min(p.PollSchedule[min(e.PollAttempts+1, last)], p.PaymentLifetime-age)
+		wait = min(p.PollSchedule[min(e.Poll.Attempts+1, last)], p.PaymentLifetime-age)
 	}
 	return now.Add(wait)
 }

@@ -52,8 +52,8 @@ func TestPollSchedule(t *testing.T) {
 	if age := after.FinalAt.Sub(e.CreatedAt); age != deliverytest.PaymentLifetime {
 		t.Errorf("final at age %s, want %s", age, deliverytest.PaymentLifetime)
 	}
-	if !after.PollAt.IsZero() {
-		t.Errorf("next poll at %s, want none", after.PollAt)
+	if !after.Poll.At.IsZero() {
+		t.Errorf("next poll at %s, want none", after.Poll.At)
 	}
 	for _, metric := range []string{"StaleUnknownOutcomes", "LookupFailures", "StatusConflicts"} {
 		s.AssertMetric(t, metric, 0)
@@ -71,7 +71,7 @@ func TestPollFindsFinalStatus(t *testing.T) {
 		s.Operator.SetLookupResult(deliverytest.LookupResponse(statusText, report))
 		e := s.StorePendingPayment("DemoShop_1")
 		s.advanceUntilDue(t, e)
-		if after := s.AssertEntry(t, e, finalSummary(want)); !after.WakesRelay() {
+		if after := s.AssertEntry(t, e, finalSummary(want)); !after.Outbox.WakesRelay() {
 			t.Errorf("%s: the notification does not wake the relay", statusText)
 		}
 		s.AssertReceived(t, 0)
@@ -139,10 +139,10 @@ func TestExpiry(t *testing.T) {
 				if c.claim != "" {
 					e.AddClaim(ledger.Claim{Status: c.claim, CheckAt: e.CreatedAt.Add(c.age)}, e.CreatedAt)
 				}
-				e.PollAt = e.CreatedAt.Add(c.age)
+				e.Poll.At = e.CreatedAt.Add(c.age)
 				e.State = ledger.Done
 				if c.account != "" {
-					e.State, e.Account, e.UpstreamKey = c.want.State, c.account, "uuid"
+					e.State, e.Route.Account, e.Route.UpstreamKey = c.want.State, c.account, "uuid"
 				}
 			})
 			s.runSweepAfter(t, c.age)
@@ -176,7 +176,8 @@ func TestClaims(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := newFixture(t)
-			e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.PollAttempts = 20 }, claim(s, c.claimed))
+			e := s.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Poll.Attempts = 20 },
+				claim(s, c.claimed))
 			s.Operator.SetStatus("pending")
 			assertWait(t, s.advanceUntilDue(t, e), deliverytest.ClaimRecheckInterval)
 			s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Pending, Claim: c.claimed, Due: true})

@@ -31,7 +31,7 @@ func TestStoreMargin(t *testing.T) {
 			t.Errorf("the sweep lasted %s, want 27 s", elapsed)
 		}
 		after, err := c.ledger.Get(t.Context(), e.Key)
-		if err != nil || after.OutboxHead().Attempts != 1 || after.OpenClaims != 0 {
+		if err != nil || after.Outbox.Head().Attempts != 1 || after.Outbox.OpenClaims != 0 {
 			t.Errorf("%+v, %v; want the attempt recorded", after, err)
 		}
 	})
@@ -68,7 +68,7 @@ func TestOldDueTime(t *testing.T) {
 func TestWritesAfterPostponement(t *testing.T) {
 	s := newFixture(t)
 	s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
-		e.Outbox[0].NextAttemptAt, e.UserSMSAt = e.CreatedAt, e.CreatedAt
+		e.Outbox.Waiting[0].NextAttemptAt, e.UserSMS.At = e.CreatedAt, e.CreatedAt
 	})
 	s.ProfileStore.Missing = true
 	s.runSweep(t)
@@ -95,7 +95,7 @@ func TestOnlyNewConflictsAreCounted(t *testing.T) {
 func TestDeadLetterWithoutOutcome(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreDueNotification("DemoShop_1")
-	e.OpenClaims = ledger.MaxOpenClaims
+	e.Outbox.OpenClaims = ledger.MaxOpenClaims
 	s.StoreEntry(e)
 	s.runSweep(t)
 	s.AssertReceived(t, 0)

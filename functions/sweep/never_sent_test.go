@@ -18,7 +18,7 @@ const neverSentAfter = 16 * time.Minute
 // has got, 0 for 504.
 func (s *sweepFixture) storeAt(account string, responseStatus int, changes ...func(*ledger.Entry)) *ledger.Entry {
 	e := s.NewReservedPayment("DemoShop_1")
-	e.Operator, e.Account, e.UpstreamKey = "mtn", account, "uuid"
+	e.Route.Operator, e.Route.Account, e.Route.UpstreamKey = "mtn", account, "uuid"
 	now := ledger.Timestamp(s.Clock.Now())
 	e.ApplyOutcome("owner", ledger.CallOutcome{
 		State: ledger.Unknown, Status: ledger.Pending, ResponseStatus: responseStatus, ResponseBody: []byte("{}"),
@@ -31,9 +31,9 @@ func (s *sweepFixture) storeAt(account string, responseStatus int, changes ...fu
 func (s *sweepFixture) sweepAtAge(t testing.TB, e *ledger.Entry, age time.Duration) {
 	t.Helper()
 	stored := s.MustGet(t, e)
-	stored.PollAt = e.CreatedAt.Add(age)
+	stored.Poll.At = e.CreatedAt.Add(age)
 	if stored.Claim.Status != "" {
-		stored.Claim.CheckAt = stored.PollAt
+		stored.Claim.CheckAt = stored.Poll.At
 	}
 	s.StoreEntry(stored)
 	s.runSweepAfter(t, e.CreatedAt.Add(age).Sub(s.Clock.Now()))
@@ -74,7 +74,7 @@ func TestNeverSent(t *testing.T) {
 		{"pending", momo, 0, nil, deliverytest.LookupResponse("pending", operator.StatusReport{}),
 			neverSentAfter, unknown},
 		{"the platform accepted it", momo, 201, accepted, notFound, neverSentAfter, pending},
-		{"the platform knew the key", momo, 0, func(e *ledger.Entry) { e.KeyTaken = true }, notFound, neverSentAfter,
+		{"the platform knew the key", momo, 0, func(e *ledger.Entry) { e.ForeignKey = true }, notFound, neverSentAfter,
 			unknown},
 		{"a platform where it proves nothing", "a1", 0, nil, notFound, neverSentAfter, unknown},
 		{"another platform", "pawapay/w", 0, nil, notFound, 20 * time.Hour, unknown},
@@ -92,8 +92,8 @@ func TestNeverSent(t *testing.T) {
 			s.sweepAtAge(t, e, c.age)
 			after := s.AssertEntry(t, e, c.want)
 			s.AssertLookups(t, 1)
-			if ended := after.State == ledger.Released || after.StatusFinal(); ended != after.PollAt.IsZero() {
-				t.Errorf("state %s, next lookup at %s", after.State, after.PollAt)
+			if ended := after.State == ledger.Released || after.StatusFinal(); ended != after.Poll.At.IsZero() {
+				t.Errorf("state %s, next lookup at %s", after.State, after.Poll.At)
 			}
 			s.AssertMetric(t, "StatusConflicts", 0)
 		})
@@ -105,7 +105,7 @@ func TestNeverSentBySchedule(t *testing.T) {
 	for responseStatus, state := range map[int]ledger.State{201: ledger.Done, 0: ledger.Released} {
 		s := newFixture(t)
 		s.Operator.SetLookupResult(deliverytest.NoSuchOrder())
-		e := s.storeAt("mtn-momo/ci", responseStatus, func(e *ledger.Entry) { e.CountsDailyAmount = true })
+		e := s.storeAt("mtn-momo/ci", responseStatus, func(e *ledger.Entry) { e.Amount.CountsDaily = true })
 		if err := s.Pipeline.DailyAmounts.Reserve(t.Context(), operationtest.DemoProfile(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,8 @@ func TestNoPlatformIsInert(t *testing.T) {
 		}
 	}
 	s := newFixture(t)
-	e := s.storeAt("orange-webpay/w", 0, func(e *ledger.Entry) { e.Operator, e.Channel = "orange", "web" })
+	e := s.storeAt("orange-webpay/w", 0,
+		func(e *ledger.Entry) { e.Route.Operator, e.Request.Channel = "orange", "web" })
 	s.sweepAtAge(t, e, 20*time.Hour)
 	s.AssertEntry(t, e, summary{State: ledger.Unknown, Status: ledger.Pending, Due: true})
 }
@@ -176,7 +177,7 @@ func TestNeverPrepared(t *testing.T) {
 		s := newFixture(t)
 		s.Operator.SetLookupResult(deliverytest.NoResponse())
 		e := s.StoreEntry(s.NewReservedPayment("DemoShop_1"), func(e *ledger.Entry) {
-			e.Account, e.UpstreamKey, e.Material = c.account, "key", c.material
+			e.Route.Account, e.Route.UpstreamKey, e.DriverData = c.account, "key", c.material
 		})
 		s.runSweepAfter(t, e.LeaseUntil.Add(ledger.LapseMargin).Sub(s.Clock.Now()))
 		s.runSweepAfter(t, time.Minute)

@@ -24,17 +24,20 @@ func (p *pass) newJobs() []job {
 		},
 		{due: (*ledger.Entry).BindDue, prepare: needsNothing(p.bind)},
 		{
-			due: (*ledger.Entry).ParkedCheckDue, prepare: p.prepareParkedCheck, since: notifiedSince,
-			postpone: func(e *ledger.Entry, now, _ time.Time) bool { return e.PostponeParkedCheck(now) },
+			due:     func(e *ledger.Entry, now time.Time) bool { return e.Outbox.ParkedCheckDue(now) },
+			prepare: p.prepareParkedCheck, since: notifiedSince,
+			postpone: func(e *ledger.Entry, now, _ time.Time) bool { return e.Outbox.PostponeParkedCheck(now) },
 		},
 		{
-			due: (*ledger.Entry).DeliveryDue, prepare: p.prepareDelivery, since: notifiedSince,
-			postpone: (*ledger.Entry).PostponeDelivery,
+			due:     func(e *ledger.Entry, now time.Time) bool { return e.Outbox.DeliveryDue(now) },
+			prepare: p.prepareDelivery, since: notifiedSince,
+			postpone: func(e *ledger.Entry, now, next time.Time) bool { return e.Outbox.PostponeDelivery(now, next) },
 		},
 		{
-			due: (*ledger.Entry).UserSMSAttemptDue, prepare: p.prepareUserSMS,
+			due:      func(e *ledger.Entry, now time.Time) bool { return e.UserSMS.Due(now) },
+			prepare:  p.prepareUserSMS,
 			since:    func(e *ledger.Entry) time.Time { return e.FinalAt },
-			postpone: (*ledger.Entry).PostponeUserSMS,
+			postpone: func(e *ledger.Entry, now, next time.Time) bool { return e.UserSMS.Postpone(now, next) },
 		},
 	}
 }
@@ -105,10 +108,10 @@ func (w *work) read(ctx context.Context) bool {
 		w.keep(w.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.ClearTimers(now) }))
 		return false
 	}
-	w.line.SetMerchant(entry.Merchant)
-	w.line.SetOperator(entry.Operator)
-	w.line.SetCountry(entry.Country)
-	w.line.SetChannel(entry.Channel)
+	w.line.SetMerchant(entry.Merchant.Name)
+	w.line.SetOperator(entry.Route.Operator)
+	w.line.SetCountry(entry.Route.Country)
+	w.line.SetChannel(entry.Request.Channel)
 	if entry.DueAt.IsZero() || entry.DueAt.After(w.Now()) {
 		w.line.SetOutcome("not-due") // the index lags, or a concurrent sweep was faster
 		return false

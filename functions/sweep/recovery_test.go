@@ -27,7 +27,7 @@ func TestRecoveryAfterAnOutage(t *testing.T) {
 	}
 	hour := s.Clock.Now().Add(time.Hour)
 	waits := s.StoreDueNotification("DemoShop_1000")
-	s.StoreEntry(waits, func(e *ledger.Entry) { e.OutboxHead().Attempts, e.OutboxHead().NextAttemptAt = 4, hour })
+	s.StoreEntry(waits, func(e *ledger.Entry) { e.Outbox.Head().Attempts, e.Outbox.Head().NextAttemptAt = 4, hour })
 	s.Clock.Advance(20 * time.Minute) // postponements have their longest wait
 	for range 3 {
 		s.runSweepAfter(t, time.Minute)
@@ -54,11 +54,11 @@ func TestRecoveryAfterAnOutage(t *testing.T) {
 		}
 	}
 	t.Logf("the fast path opened after %s, the last was delivered after %s", opened, s.Clock.Now().Sub(recoveredAt))
-	if len(s.MustGet(t, waits).Delivered) != 0 {
+	if len(s.MustGet(t, waits).Outbox.Delivered) != 0 {
 		t.Error("one that waits for its next attempt was sent before its time")
 	}
 	now := ledger.Timestamp(s.Clock.Now())
-	s.StoreEntry(s.MustGet(t, waits), func(e *ledger.Entry) { e.SendNow(now) })
+	s.StoreEntry(s.MustGet(t, waits), func(e *ledger.Entry) { e.Outbox.SendNow(now) })
 	s.advanceUntilDue(t, waits)
 	s.AssertDelivered(t, waits)
 	if wait := s.Clock.Now().Sub(now); wait > ledger.FastLease {
@@ -70,6 +70,6 @@ func TestRecoveryAfterAnOutage(t *testing.T) {
 func (s *sweepFixture) undelivered(t *testing.T, entries []*ledger.Entry) []*ledger.Entry {
 	t.Helper()
 	return slices.DeleteFunc(slices.Clone(entries), func(e *ledger.Entry) bool {
-		return len(s.MustGet(t, e).Delivered) > 0
+		return len(s.MustGet(t, e).Outbox.Delivered) > 0
 	})
 }

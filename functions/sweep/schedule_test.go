@@ -48,7 +48,8 @@ func TestNextPollAt(t *testing.T) {
 		"claimed a year ago":                   {ledger.Payment, 365 * day, 7, day, 365 * day},
 	} {
 		e := &ledger.Entry{
-			Key: ledger.Key{Kind: c.kind}, ReservedAt: now.Add(-c.age), PollAttempts: c.attempts, State: ledger.Unknown,
+			Key: ledger.Key{Kind: c.kind}, Call: ledger.Call{ReservedAt: now.Add(-c.age), State: ledger.Unknown},
+			Progress: ledger.Progress{Poll: ledger.Poll{Attempts: c.attempts}},
 		}
 		if c.claimed > 0 {
 			e.Claim = ledger.Claim{Status: ledger.Successful, At: now.Add(-c.claimed)}
@@ -92,11 +93,11 @@ func TestNeedsManualResolution(t *testing.T) {
 		"accepted, without a response": {ledger.Done, ledger.Pending, "", true, stale, silent, false},
 	} {
 		e := &ledger.Entry{
-			Key: ledger.Key{Kind: ledger.Payment}, State: c.state, Status: c.status,
-			Claim: ledger.Claim{Status: c.claim, At: now.Add(-c.age)}, ReservedAt: now.Add(-c.age),
+			Key: ledger.Key{Kind: ledger.Payment}, Call: ledger.Call{State: c.state, ReservedAt: now.Add(-c.age)},
+			Progress: ledger.Progress{Status: c.status, Claim: ledger.Claim{Status: c.claim, At: now.Add(-c.age)}},
 		}
 		if c.polled {
-			e.PollAt = now.Add(time.Hour)
+			e.Poll.At = now.Add(time.Hour)
 		}
 		if got := p.needsManualResolution(e, c.lookup, now); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

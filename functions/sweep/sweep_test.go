@@ -121,10 +121,10 @@ func TestConcurrentSweeps(t *testing.T) {
 	var due, pending []*ledger.Entry
 	for i := range entries {
 		due = append(due, s.StoreDueNotification(fmt.Sprint("DemoShop_", i)))
-		pollDue := func(e *ledger.Entry) { e.PollAt = e.CreatedAt }
+		pollDue := func(e *ledger.Entry) { e.Poll.At = e.CreatedAt }
 		pending = append(pending, s.StorePendingPayment(fmt.Sprint("DemoShop_", 100+i), pollDue))
 	}
-	sms := s.StoreFinalPayment("DemoShop_500", ledger.Successful, func(e *ledger.Entry) { e.UserSMSAt = e.CreatedAt })
+	sms := s.StoreFinalPayment("DemoShop_500", ledger.Successful, func(e *ledger.Entry) { e.UserSMS.At = e.CreatedAt })
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() { s.runSweep(t) })
@@ -202,7 +202,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := newFixture(t)
-			s.StorePendingPayment(brokenEntry.ID, func(e *ledger.Entry) { e.PollAt = e.CreatedAt })
+			s.StorePendingPayment(brokenEntry.ID, func(e *ledger.Entry) { e.Poll.At = e.CreatedAt })
 			c.fail(s)
 			var others []*ledger.Entry
 			for i := range 40 {
@@ -221,7 +221,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 	t.Run("a merchant without secrets: no attempt is counted, and the payer gets the SMS", func(t *testing.T) {
 		s := newFixture(t)
 		e := s.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
-			e.Outbox[0].NextAttemptAt, e.UserSMSAt = e.CreatedAt, e.CreatedAt
+			e.Outbox.Waiting[0].NextAttemptAt, e.UserSMS.At = e.CreatedAt, e.CreatedAt
 		})
 		s.ProfileStore.Missing = true
 		for range 20 {
@@ -229,7 +229,7 @@ func TestBrokenEntryDoesNotBlockOthers(t *testing.T) {
 		}
 		want := finalSummary(ledger.Successful)
 		want.UserSMS = ledger.UserSMSSent
-		if attempts := s.AssertEntry(t, e, want).OutboxHead().Attempts; attempts != 0 {
+		if attempts := s.AssertEntry(t, e, want).Outbox.Head().Attempts; attempts != 0 {
 			t.Errorf("%d attempts counted, want none", attempts)
 		}
 		s.AssertReceived(t, 0)
@@ -260,7 +260,7 @@ func TestShardReadFailure(t *testing.T) {
 func TestStaleIndex(t *testing.T) {
 	s := newFixture(t)
 	delivered := s.StoreFinalPayment("DemoShop_1", ledger.Failed)
-	delivered.MarkDelivered(delivered.OutboxHead().ID, s.Clock.Now())
+	delivered.Outbox.MarkDelivered(delivered.Outbox.Head().ID, s.Clock.Now())
 	s.StoreEntry(delivered)
 	s.sweep.Queue = laggingQueue{s.Ledger, []ledger.Key{delivered.Key, {Kind: ledger.Payment, ID: "DemoShop_404"}}}
 	s.runSweep(t)
@@ -299,12 +299,12 @@ func TestDeadMerchantServerDoesNotBlockOthers(t *testing.T) {
 			w.WriteHeader(500)
 		})
 		backlog = append(backlog, s.StoreDueNotification(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) {
-			e.NotifyURL = dead + fmt.Sprint(i)
+			e.Outbox.URL = dead + fmt.Sprint(i)
 			e.CreatedAt = e.CreatedAt.Add(-time.Hour)
 		}))
 	}
 	s.Clock.Advance(time.Second)
-	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.MerchantID = "othr0002" })
+	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.Merchant.ID = "othr0002" })
 	s.runWhileHanging(t, other, release)
 	tried, postponed := 0, 0
 	for _, e := range backlog {

@@ -118,7 +118,7 @@ func (s *sweepFixture) countRequests(t testing.TB, counted *countingTransport, s
 	}
 	insert(s.StoreDueNotification("DemoShop_final" + suffix))
 	counts[1] = run()
-	insert(s.StorePendingPayment("DemoShop_pending"+suffix, func(e *ledger.Entry) { e.PollAt = e.CreatedAt }))
+	insert(s.StorePendingPayment("DemoShop_pending"+suffix, func(e *ledger.Entry) { e.Poll.At = e.CreatedAt }))
 	counts[2] = run()
 	return counts
 }

@@ -31,7 +31,7 @@ func TestUnresponsiveOperatorIsBounded(t *testing.T) {
 		return operator.StatusResponse{Cause: errors.New("no response")}
 	}
 	for i := range 320 {
-		s.StorePendingPayment(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) { e.PollAt = e.CreatedAt })
+		s.StorePendingPayment(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) { e.Poll.At = e.CreatedAt })
 	}
 	other := s.StoreDueNotification("DemoShop_1000")
 	s.Clock.Advance(time.Minute)

@@ -109,9 +109,12 @@ func (c *operatorCheck) lookUp(s *session.Session, directory *operator.DriverDir
 		return err.Error()
 	}
 	probe := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: checkOrderID}, UpstreamKey: key,
-		Operator: row.Reach[0].Operator, Country: row.Countries()[0], Account: account.Operator + "/" + account.Account,
-		Material: checkOrderID, // for platforms that look up payments by a key of their own
+		Key: ledger.Key{Kind: ledger.Payment, ID: checkOrderID},
+		Route: ledger.Route{
+			UpstreamKey: key, Operator: row.Reach[0].Operator, Country: row.Countries()[0],
+			Account: account.Operator + "/" + account.Account,
+		},
+		Call: ledger.Call{DriverData: checkOrderID}, // for platforms that look up payments by a key of their own
 	}
 	reader, offered := directory.StatusLookup(probe)
 	if !offered {

@@ -52,19 +52,21 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 			}
 			server, d := newStatusServer(t), gatewayctltest.New(t)
 			e := d.MustReadEntry(d.AddUnknownPayment(d.OnboardShop()))
-			e.Operator, e.Channel, e.Country = row.Reach[0].Operator, row.Channels[0], row.Countries()[0]
-			e.Account, e.Material, e.AmountAsSent = name+"/a1", "key1", "1"
+			e.Route.Operator, e.Request.Channel, e.Route.Country = row.Reach[0].Operator, row.Channels[0],
+				row.Countries()[0]
+			e.Route.Account, e.DriverData, e.Amount.AsSent = name+"/a1", "key1", "1"
 			d.Ledger.Overwrite(e)
 			d.Input = gatewayctltest.CredentialsOf(t, name, "a1", gatewayctltest.NewAccount(t, name, server.URL, "t"))
 			d.Apply("operator set -")
 			own, _ := drivers.NewDirectory(secret.Static(d.Input), nil, d.Clock()).StatusLookup(e)
 			probe := e.Clone()
-			probe.ID, probe.Material = checkOrder, checkOrder
-			probe.UpstreamKey, _ = operator.NewPaymentKey(row.KeyForm, checkOrder, strings.NewReader(checkOrder))
+			probe.ID, probe.DriverData = checkOrder, checkOrder
+			probe.Route.UpstreamKey, _ = operator.NewPaymentKey(row.KeyForm, checkOrder, strings.NewReader(checkOrder))
 			for line, entry := range map[string]*ledger.Entry{
 				"operator check " + name: probe, "unknown resolve pay " + e.ID: e,
 			} {
-				call := operator.StatusCall{Call: operator.NewCall(entry), Channel: e.Channel, Lang: "en", Amount: "1"}
+				call := operator.StatusCall{Call: operator.NewCall(entry), Channel: e.Request.Channel, Lang: "en",
+					Amount: "1"}
 				own.LookUpPayment(t.Context(), call)
 				expected := server.lastRequest
 				server.lastRequest = ""
@@ -263,13 +265,13 @@ func TestAccountInUse(t *testing.T) {
 			"1 transaction that may still call the operator, such as payment ShopA_1"},
 		"unknown charge": {func(d *gatewayctltest.Tool, shop merchants.Onboarding) {
 			e := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
-			e.Account, e.Operator, e.PollAt = "a1", "sandbox", d.Now.Add(24*time.Hour)
+			e.Route.Account, e.Route.Operator, e.Poll.At = "a1", "sandbox", d.Now.Add(24*time.Hour)
 			e.Reschedule()
 			d.Ledger.Overwrite(e)
 		}, "such as charge"},
 		"SMS due to the payer": {func(d *gatewayctltest.Tool, shop merchants.Onboarding) {
 			e := d.AddDeliveredPayment(shop, 1, d.Now)
-			e.UserSMS, e.UserSMSAt = ledger.UserSMSDue, d.Now.Add(time.Minute)
+			e.UserSMS.State, e.UserSMS.At = ledger.UserSMSDue, d.Now.Add(time.Minute)
 			e.Reschedule()
 			d.Ledger.Overwrite(e)
 		}, "such as payment ShopA_1"},
@@ -312,18 +314,33 @@ func TestMayCallOperator(t *testing.T) {
 		entry ledger.Entry
 		want  bool
 	}{
-		"reserved SMS":       {ledger.Entry{State: ledger.Reserved}, true},
-		"unknown SMS":        {ledger.Entry{State: ledger.Unknown}, true},
-		"sent SMS":           {ledger.Entry{State: ledger.Done, Status: ledger.MessageWaiting}, false},
-		"refused charge":     {ledger.Entry{State: ledger.Refused}, false},
-		"pending payment":    {ledger.Entry{State: ledger.Done, Status: ledger.Pending}, true},
-		"successful payment": {ledger.Entry{State: ledger.Done, Status: ledger.Successful}, false},
-		"released payment":   {ledger.Entry{State: ledger.Released, Status: ledger.Pending}, false},
+		"reserved SMS": {ledger.Entry{Call: ledger.Call{State: ledger.Reserved}}, true},
+		"unknown SMS":  {ledger.Entry{Call: ledger.Call{State: ledger.Unknown}}, true},
+		"sent SMS": {ledger.Entry{
+			Call: ledger.Call{State: ledger.Done}, Progress: ledger.Progress{Status: ledger.MessageWaiting},
+		}, false},
+		"refused charge": {ledger.Entry{Call: ledger.Call{State: ledger.Refused}}, false},
+		"pending payment": {ledger.Entry{
+			Call: ledger.Call{State: ledger.Done}, Progress: ledger.Progress{Status: ledger.Pending},
+		}, true},
+		"successful payment": {ledger.Entry{
+			Call: ledger.Call{State: ledger.Done}, Progress: ledger.Progress{Status: ledger.Successful},
+		}, false},
+		"released payment": {ledger.Entry{
+			Call: ledger.Call{State: ledger.Released}, Progress: ledger.Progress{Status: ledger.Pending},
+		}, false},
 		"released payment, claim": {
-			ledger.Entry{State: ledger.Released, Claim: ledger.Claim{Status: ledger.Successful}}, true,
+			ledger.Entry{
+				Call:     ledger.Call{State: ledger.Released},
+				Progress: ledger.Progress{Claim: ledger.Claim{Status: ledger.Successful}},
+			}, true,
 		},
-		"successful payment, SMS":  {ledger.Entry{Status: ledger.Successful, UserSMS: ledger.UserSMSDue}, true},
-		"successful payment, sent": {ledger.Entry{Status: ledger.Successful, UserSMS: ledger.UserSMSSent}, false},
+		"successful payment, SMS": {ledger.Entry{
+			Progress: ledger.Progress{Status: ledger.Successful}, UserSMS: ledger.UserSMS{State: ledger.UserSMSDue},
+		}, true},
+		"successful payment, sent": {ledger.Entry{
+			Progress: ledger.Progress{Status: ledger.Successful}, UserSMS: ledger.UserSMS{State: ledger.UserSMSSent},
+		}, false},
 	} {
 		c.entry.Kind = ledger.SMS
 		switch {

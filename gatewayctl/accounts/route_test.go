@@ -197,7 +197,7 @@ func TestAccountInUseWithASlash(t *testing.T) {
 	d, shop := newRouteTool(t, "http://127.0.0.1:1")
 	replaceInSecret(d, `"half"`, `"sandbox/2024"`)
 	e := d.MustReadEntry(d.AddUnknownPayment(shop))
-	e.Operator, e.Account = "sandbox", "sandbox/2024"
+	e.Route.Operator, e.Route.Account = "sandbox", "sandbox/2024"
 	d.Ledger.Overwrite(e)
 	d.Input = `{"sandbox":{"accounts":{"sandbox/2024":{"service_id":"v","base_url":"http://127.0.0.1:2"}}}}`
 	d.ExpectBoth("operator set -", gatewayctl.ExitFailed,
@@ -206,7 +206,7 @@ func TestAccountInUseWithASlash(t *testing.T) {
 	d.ExpectBoth("operator set - --replace", gatewayctl.ExitFailed,
 		"sandbox/2024 of sandbox cannot be dropped: it has 1")
 	replaceInSecret(d, `"current":"a1"`, `"current":"sandbox/2024"`)
-	e.State, e.Status, e.PollAt = ledger.Done, ledger.Successful, time.Time{}
+	e.State, e.Status, e.Poll.At = ledger.Done, ledger.Successful, time.Time{}
 	d.Ledger.Overwrite(e)
 	d.ExpectBoth("operator set - --replace", gatewayctl.ExitUsage, "there is no account")
 	d.Input = `{"sandbox":{"current":"a1","accounts":{"a1":{},"a2":{},"bad":{}}}}`

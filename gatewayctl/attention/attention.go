@@ -114,7 +114,7 @@ func (c *attentionClose) Run(s *session.Session, a *attention) error {
 		return fmt.Errorf("%s has no open conflict and no open dead letter: gatewayctl attention lists all", c.ID)
 	}
 	slices.Sort(parts) // by their numbers
-	view := ClosedView{Subject: e.Key.String(), Merchant: e.Merchant, Closed: output.JoinComma(parts)}
+	view := ClosedView{Subject: e.Key.String(), Merchant: e.Merchant.Name, Closed: output.JoinComma(parts)}
 	return s.ExecuteAndShow(closeAction, closeSubject(e), func() (string, error) { return view.Closed, nil },
 		func() error { return s.ShowView(view) })
 }

@@ -23,13 +23,13 @@ func TestAttentionIsEmpty(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	d.AddDeliveredPayment(shop, 1, d.Now)
 	waiting := d.AddDeliveredPayment(shop, 2, d.Now)
-	waiting.Outbox, waiting.Delivered = waiting.Delivered, nil
-	waiting.Outbox[0].NextAttemptAt, waiting.Outbox[0].LastReason = d.Now.Add(time.Hour), "server"
+	waiting.Outbox.Waiting, waiting.Outbox.Delivered = waiting.Outbox.Delivered, nil
+	waiting.Outbox.Waiting[0].NextAttemptAt, waiting.Outbox.Waiting[0].LastReason = d.Now.Add(time.Hour), "server"
 	waiting.Reschedule()
 	d.Ledger.Overwrite(waiting)
 	parked := d.AddDeliveredPayment(shop, 3, d.Now) // its endpoint is enabled: the sweep queues it
-	parked.Outbox, parked.Delivered = parked.Delivered, nil
-	parked.Outbox[0].Parked, parked.Outbox[0].NextAttemptAt = true, d.Now.Add(time.Hour)
+	parked.Outbox.Waiting, parked.Outbox.Delivered = parked.Outbox.Delivered, nil
+	parked.Outbox.Waiting[0].Parked, parked.Outbox.Waiting[0].NextAttemptAt = true, d.Now.Add(time.Hour)
 	parked.Reschedule()
 	d.Ledger.Overwrite(parked)
 	d.AddUnknownPayment(shop)      // its lookups continue
@@ -43,11 +43,11 @@ func TestAttentionIsEmpty(t *testing.T) {
 func TestAttentionUnknown(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	charge := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
-	charge.ReservedAt, charge.SentAt, charge.UpstreamKey = d.Now, d.Now, "ShopA.c1"
+	charge.ReservedAt, charge.SentAt, charge.Route.UpstreamKey = d.Now, d.Now, "ShopA.c1"
 	d.Ledger.Overwrite(charge)
 	d.Now = d.Now.Add(time.Second)
 	pay := d.AddDeliveredPayment(shop, 1, d.Now)
-	pay.Status, pay.FinalAt, pay.Delivered, pay.PollAt, pay.ReservedAt = ledger.Pending, time.Time{}, nil,
+	pay.Status, pay.FinalAt, pay.Outbox.Delivered, pay.Poll.At, pay.ReservedAt = ledger.Pending, time.Time{}, nil,
 		d.Now.Add(time.Minute), d.Now
 	pay.Reschedule()
 	d.Ledger.Overwrite(pay)
@@ -115,9 +115,9 @@ func TestAttentionNotifications(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	dead := func(number int) {
 		e := d.AddDeliveredPayment(shop, number, d.Now)
-		e.Outbox, e.Delivered = e.Delivered, nil
-		e.Outbox[0].DeadReason, e.Outbox[0].DeliveredAt = "server", time.Time{}
-		e.FailedAttempts = []ledger.FailedAttempt{{Status: ledger.Successful, At: d.Now.Add(time.Hour)}}
+		e.Outbox.Waiting, e.Outbox.Delivered = e.Outbox.Delivered, nil
+		e.Outbox.Waiting[0].DeadReason, e.Outbox.Waiting[0].DeliveredAt = "server", time.Time{}
+		e.Outbox.FailedAttempts = []ledger.FailedAttempt{{Status: ledger.Successful, At: d.Now.Add(time.Hour)}}
 		d.Ledger.Overwrite(e)
 	}
 	dead(1)
@@ -145,11 +145,12 @@ func TestAttentionNotifications(t *testing.T) {
 	gatewayctltest.Equal(t, "replayed", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
 
 	parked := d.AddDeliveredPayment(shop, 9, d.Now)
-	parked.NotifyURL, parked.Outbox, parked.Delivered = "https://shop.example/n?x=1&y", parked.Delivered, nil
-	parked.Outbox[0].Parked, parked.Outbox[0].NextAttemptAt = true, d.Now.Add(time.Hour)
+	parked.Outbox.URL, parked.Outbox.Waiting, parked.Outbox.Delivered = "https://shop.example/n?x=1&y",
+		parked.Outbox.Delivered, nil
+	parked.Outbox.Waiting[0].Parked, parked.Outbox.Waiting[0].NextAttemptAt = true, d.Now.Add(time.Hour)
 	parked.Reschedule()
 	d.Ledger.Overwrite(parked)
-	d.Health.StoreHealth(webhook.Health{Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: parked.NotifyURL},
+	d.Health.StoreHealth(webhook.Health{Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: parked.Outbox.URL},
 		LastReason: "gone", LastStatus: 410, DisabledAt: d.Now})
 	gatewayctltest.Equal(t, "a disabled endpoint", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
 		[]gatewayctltest.Line{{
@@ -164,8 +165,8 @@ func TestAttentionCredentialsAndKeys(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	call := func(number int, outcome, reason string, status int) {
 		e := d.AddDeliveredPayment(shop, number, d.Now)
-		e.State, e.ResponseStatus, e.Delivered = ledger.Released, 0, nil
-		e.CallAttempts = []ledger.CallAttempt{{At: d.Now, Outcome: outcome, Reason: reason, HTTPStatus: status}}
+		e.State, e.Response.Status, e.Outbox.Delivered = ledger.Released, 0, nil
+		e.Call.Attempts = []ledger.CallAttempt{{At: d.Now, Outcome: outcome, Reason: reason, HTTPStatus: status}}
 		d.Ledger.Overwrite(e)
 		d.Now = d.Now.Add(time.Minute)
 	}
@@ -222,8 +223,8 @@ func TestAttentionProposesTheCommandOfThePlatform(t *testing.T) {
 	d.Apply("operator set -")
 	d.Now = d.Now.Add(time.Minute)
 	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.State, e.ResponseStatus, e.Delivered, e.Account = ledger.Released, 0, nil, "mtn-momo/m1"
-	e.CallAttempts = []ledger.CallAttempt{{
+	e.State, e.Response.Status, e.Outbox.Delivered, e.Route.Account = ledger.Released, 0, nil, "mtn-momo/m1"
+	e.Call.Attempts = []ledger.CallAttempt{{
 		At: d.Now, Outcome: ledger.CallNotApplied, Reason: ledger.ReasonRejected, HTTPStatus: 401,
 	}}
 	d.Ledger.Overwrite(e)
@@ -240,7 +241,7 @@ func TestAttentionOutage(t *testing.T) {
 	start := d.Now
 	add := func(number int, at time.Time, change func(e *ledger.Entry)) {
 		e := d.AddDeliveredPayment(shop, number, at)
-		e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Pending, time.Time{}, nil, at.Add(5*time.Hour)
+		e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At = ledger.Pending, time.Time{}, nil, at.Add(5*time.Hour)
 		change(e)
 		e.Reschedule()
 		d.Ledger.Overwrite(e)
@@ -258,13 +259,13 @@ func TestAttentionOutage(t *testing.T) {
 	}
 	gatewayctltest.Equal(t, "only one that waits", since(), start)
 	add(2, start.Add(time.Minute), func(e *ledger.Entry) {
-		e.Status, e.FinalAt, e.PollAt = ledger.Successful, start.Add(2*time.Hour), time.Time{}
+		e.Status, e.FinalAt, e.Poll.At = ledger.Successful, start.Add(2*time.Hour), time.Time{}
 	})
 	gatewayctltest.Equal(t, "after a final status", since(), start.Add(2*time.Hour))
 	for number := 3; number <= 4; number++ {
 		add(number, start.Add(2*time.Hour+time.Duration(number)*time.Minute), func(e *ledger.Entry) {
-			e.State, e.ResponseStatus = ledger.Unknown, 0
-			e.CallAttempts = []ledger.CallAttempt{{At: e.ReservedAt, Outcome: ledger.CallUnknown, Reason: "timeout"}}
+			e.State, e.Response.Status = ledger.Unknown, 0
+			e.Call.Attempts = []ledger.CallAttempt{{At: e.ReservedAt, Outcome: ledger.CallUnknown, Reason: "timeout"}}
 		})
 	}
 	gatewayctltest.Equal(t, "after calls that failed", since(), start.Add(2*time.Hour+3*time.Minute))
@@ -284,7 +285,7 @@ func TestAttentionLookups(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	for number := 1; number <= 2; number++ {
 		e := d.AddDeliveredPayment(shop, number, d.Now)
-		e.Status, e.FinalAt, e.Delivered, e.PollAt, e.ReservedAt = ledger.Pending, time.Time{}, nil,
+		e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At, e.ReservedAt = ledger.Pending, time.Time{}, nil,
 			d.Now.Add(time.Minute), d.Now.Add(time.Duration(number)*time.Minute)
 		e.Reschedule()
 		d.Ledger.Overwrite(e)
@@ -308,7 +309,7 @@ func TestPrintedCommandMasksWholeAddress(t *testing.T) {
 		"https://shop.example/a'b`<c>?a=(s3cret)",
 	} {
 		d, shop := gatewayctltest.NewShop(t)
-		d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.NotifyURL, e.Outbox[0].Parked = address, true })
+		d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.Outbox.URL, e.Outbox.Waiting[0].Parked = address, true })
 		at := webhook.Health{Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: address}, DisabledAt: d.Now}
 		d.Health.StoreHealth(at)
 		for _, flags := range []string{"", " --json"} {
@@ -324,7 +325,7 @@ func TestPrintedCommandMasksWholeAddress(t *testing.T) {
 // addClaimedPayment stores a payment in a state, with an open claim of success.
 func addClaimedPayment(d *gatewayctltest.Tool, shop merchants.Onboarding, state ledger.State) *ledger.Entry {
 	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.State, e.Status, e.FinalAt, e.Delivered, e.ReservedAt = state, ledger.Pending, time.Time{}, nil, d.Now
+	e.State, e.Status, e.FinalAt, e.Outbox.Delivered, e.ReservedAt = state, ledger.Pending, time.Time{}, nil, d.Now
 	e.Claim = ledger.Claim{Status: ledger.Successful, At: d.Now, CheckAt: d.Now.Add(time.Hour)}
 	e.Reschedule()
 	d.Ledger.Overwrite(e)

@@ -25,7 +25,7 @@ import (
 // addEntry adds what waits for a person in one transaction.
 func (a *attention) addEntry(e *ledger.Entry) {
 	a.addAccountUse(e)
-	view := View{Since: e.ReservedAt, What: waitsUnknown, Merchant: e.Merchant, Subject: e.Key.String()}
+	view := View{Since: e.ReservedAt, What: waitsUnknown, Merchant: e.Merchant.Name, Subject: e.Key.String()}
 	if view.Detail = a.unknownReason(e); view.Detail != "" {
 		a.add(view, entries.ResolveArguments(e, a.Now())...)
 	}
@@ -33,8 +33,9 @@ func (a *attention) addEntry(e *ledger.Entry) {
 	closedAt := a.closed[closeSubject(e)]
 	if a.lostCallback(e, closedAt) {
 		view.What = waitsCallback
-		view.Detail = fmt.Sprintf("the key of its callback address was revoked: contact operator %s, %s", e.Operator,
-			e.UpstreamKey)
+		view.Detail = fmt.Sprintf("the key of its callback address was revoked: contact operator %s, %s",
+			e.Route.Operator,
+			e.Route.UpstreamKey)
 		a.add(view, closing...)
 	}
 	if conflicts := openConflicts(e, closedAt); len(conflicts) > 0 {
@@ -45,10 +46,10 @@ func (a *attention) addEntry(e *ledger.Entry) {
 		a.add(view, closing...)
 	}
 	for _, n := range openDeadLetters(e, closedAt) {
-		a.deadLetters[e.Merchant] = append(a.deadLetters[e.Merchant], deadLetter{e.ID, n.At})
+		a.deadLetters[e.Merchant.Name] = append(a.deadLetters[e.Merchant.Name], deadLetter{e.ID, n.At})
 	}
-	if head := e.OutboxHead(); head != nil && head.Parked {
-		a.parked[endpointKey{e.MerchantID, e.NotifyURL}]++
+	if head := e.Outbox.Head(); head != nil && head.Parked {
+		a.parked[endpointKey{e.Merchant.ID, e.Outbox.URL}]++
 	}
 }
 
@@ -72,11 +73,11 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 	case age < ledger.StaleAfter, e.Unknowable(), e.Kind != ledger.Payment && !e.OutcomeUncertain(now):
 		return ""
 	case e.Kind != ledger.Payment && entries.HasKeyAtOperator(e, row):
-		return entries.ResendAdvice(e, row, now) + ", " + e.UpstreamKey
+		return entries.ResendAdvice(e, row, now) + ", " + e.Route.UpstreamKey
 	case e.Kind != ledger.Payment:
 		return entries.ResendAdvice(e, row, now)
 	case !row.HasStatusLookup && e.OutcomeUncertain(now):
-		return "operator " + e.Operator + " has no status lookup"
+		return "operator " + e.Route.Operator + " has no status lookup"
 	case !entries.PastLifetime(a.Session, e) || age < a.PaymentLifetime+ledger.StaleAfter ||
 		e.Claim.Status == ledger.Successful:
 		return ""
@@ -97,9 +98,9 @@ func openConflicts(e *ledger.Entry, closedAt time.Time) []ledger.Conflict {
 // openDeadLetters are an entry's dead letters since it was closed. One died with the last failed attempt, or without
 // an outcome at any time until the last write.
 func openDeadLetters(e *ledger.Entry, closedAt time.Time) []ledger.Notification {
-	return slices.DeleteFunc(slices.Clone(e.Outbox), func(n ledger.Notification) bool {
+	return slices.DeleteFunc(slices.Clone(e.Outbox.Waiting), func(n ledger.Notification) bool {
 		diedAt := n.At
-		for _, failed := range e.FailedAttempts {
+		for _, failed := range e.Outbox.FailedAttempts {
 			if failed.Status == n.Status {
 				diedAt = session.Latest(diedAt, failed.At)
 			}
@@ -231,7 +232,7 @@ func (a *attention) addAccountUse(e *ledger.Entry) {
 	if entries.MayCallOperator(e) {
 		use.live++
 	}
-	if e.Kind != ledger.Payment || e.PollAt.IsZero() || a.Now().Sub(e.ReservedAt) < ledger.StaleAfter {
+	if e.Kind != ledger.Payment || e.Poll.At.IsZero() || a.Now().Sub(e.ReservedAt) < ledger.StaleAfter {
 		return
 	}
 	if use.oldest == nil || e.ReservedAt.Before(use.oldest.ReservedAt) {

@@ -51,7 +51,7 @@ func (a *attention) add(v View, command ...string) {
 // closeAction is the action of an audit record that closes a transaction's conflicts and dead letters.
 const closeAction = "close attention"
 
-func closeSubject(e *ledger.Entry) string { return e.Key.String() + " of " + e.Merchant }
+func closeSubject(e *ledger.Entry) string { return e.Key.String() + " of " + e.Merchant.Name }
 
 type endpointKey struct{ merchantID, url string }
 

@@ -87,6 +87,6 @@ func findNotified(s *session.Session, id string) (*ledger.Entry, *merchant.Profi
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := s.FindMerchant(e.MerchantID)
+	p, err := s.FindMerchant(e.Merchant.ID)
 	return e, p, err
 }

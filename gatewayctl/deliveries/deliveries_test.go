@@ -19,8 +19,8 @@ import (
 // addRetriedPayment stores a payment that was delivered at the second attempt, two seconds after its creation.
 func addRetriedPayment(d *gatewayctltest.Tool) *ledger.Entry {
 	e := d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
-	e.Delivered[0].Attempts = 2
-	e.FailedAttempts = []ledger.FailedAttempt{
+	e.Outbox.Delivered[0].Attempts = 2
+	e.Outbox.FailedAttempts = []ledger.FailedAttempt{
 		{Status: ledger.Successful, Number: 1, At: d.Now.Add(time.Second), HTTPStatus: 503, Reason: "server"},
 	}
 	d.Ledger.Overwrite(e)
@@ -56,9 +56,9 @@ func TestReplayKeepsEarlierAttempts(t *testing.T) {
 	d := gatewayctltest.New(t)
 	e := addReplayedPayment(d)
 	failed := ledger.FailedAttempt{Number: 1, At: d.Now.Add(time.Second), HTTPStatus: 500, Reason: "server"}
-	e.RecordFailedAttempt(*e.HeadClaim(), failed, d.Now.Add(time.Minute))
+	e.Outbox.RecordFailedAttempt(*e.Outbox.HeadClaim(), failed, d.Now.Add(time.Minute))
 	d.Ledger.Overwrite(e)
-	id, first := e.Outbox[0].ID, d.Now.Add(2*time.Second-time.Hour)
+	id, first := e.Outbox.Waiting[0].ID, d.Now.Add(2*time.Second-time.Hour)
 	history := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID)
 	gatewayctltest.Equal(t, "attempts", history.Attempts, []entries.Attempt{
 		{WebhookID: id, Status: ledger.Successful, Number: 1, At: first.Add(-time.Second), Result: "server", Code: 503},
@@ -87,7 +87,7 @@ func TestReplayKeepsEarlierAttempts(t *testing.T) {
 func TestReplayShowsBothDeliveries(t *testing.T) {
 	d := gatewayctltest.New(t)
 	e := addReplayedPayment(d)
-	e.MarkDelivered(e.OutboxHead().ID, d.Now.Add(3*time.Second))
+	e.Outbox.MarkDelivered(e.Outbox.Head().ID, d.Now.Add(3*time.Second))
 	d.Ledger.Overwrite(e)
 	n := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID).Notifications[0]
 	gatewayctltest.Equal(t, "state", n.State, entries.DeliveryDelivered)
@@ -102,8 +102,9 @@ func TestReplayShowsBothDeliveries(t *testing.T) {
 func TestReplayOfDeadLetter(t *testing.T) {
 	d := gatewayctltest.New(t)
 	e := d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
-	e.Outbox, e.Delivered = e.Delivered, nil
-	e.Outbox[0].DeliveredAt, e.Outbox[0].Attempts, e.Outbox[0].DeadReason = time.Time{}, 10, "attempts"
+	e.Outbox.Waiting, e.Outbox.Delivered = e.Outbox.Delivered, nil
+	e.Outbox.Waiting[0].DeliveredAt, e.Outbox.Waiting[0].Attempts, e.Outbox.Waiting[0].DeadReason = time.Time{}, 10,
+		"attempts"
 	d.Ledger.Overwrite(e)
 	d.Now = d.Now.Add(time.Hour)
 	d.Apply("deliveries replay " + e.ID)
@@ -115,7 +116,7 @@ func TestReplayOfDeadLetter(t *testing.T) {
 	}
 	history := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID)
 	gatewayctltest.Equal(t, "replays", history.Replays,
-		[]entries.Replay{{WebhookID: e.Outbox[0].ID, Status: ledger.Successful, At: d.Now, AttemptsBefore: 10,
+		[]entries.Replay{{WebhookID: e.Outbox.Waiting[0].ID, Status: ledger.Successful, At: d.Now, AttemptsBefore: 10,
 			DeliveredBefore: time.Time{}, DeadReasonBefore: "attempts"}})
 	gatewayctltest.Equal(t, "first delivery", history.Notifications[0].FirstDeliveredAt, time.Time{})
 }
@@ -126,7 +127,7 @@ func TestDeliveriesList(t *testing.T) {
 	d.AddDeliveredPayment(shop, 2, d.Now.Add(-time.Hour))
 	dead := d.AddDeliveredPayment(shop, 3, d.Now.Add(-session.Day))
 	at := d.Now.Add(time.Minute)
-	dead.Outbox = []ledger.Notification{
+	dead.Outbox.Waiting = []ledger.Notification{
 		{ID: "w", Status: "late", At: at, Attempts: 10, DeadReason: "attempts", LastReason: "server", LastStatus: 503},
 	}
 	d.Ledger.Overwrite(dead)
@@ -153,8 +154,9 @@ func TestDeliveriesSend(t *testing.T) {
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: gatewayctltest.ShopURL}
 	d.Health.StoreHealth(webhook.Health{Endpoint: at, Failures: 9, Slow: true, LastReason: "timeout"})
 	waiting := d.AddWaitingPayment(shop, 1)
-	dead := d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.Outbox[0].DeadReason = "server" })
-	soon := d.AddWaitingPayment(shop, 3, func(e *ledger.Entry) { e.Outbox[0].NextAttemptAt = d.Now.Add(time.Minute) })
+	dead := d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.Outbox.Waiting[0].DeadReason = "server" })
+	soon := d.AddWaitingPayment(shop, 3,
+		func(e *ledger.Entry) { e.Outbox.Waiting[0].NextAttemptAt = d.Now.Add(time.Minute) })
 	d.Now = d.Now.Add(time.Minute)
 
 	line := "deliveries send --merchant ShopA --since 2026-03-01"
@@ -165,8 +167,8 @@ func TestDeliveriesSend(t *testing.T) {
 
 	gatewayctltest.Equal(t, "result", gatewayctltest.Query[deliveries.Result](d, line+gatewayctltest.Confirm), want)
 	sent := d.MustReadEntry(waiting.Key)
-	if head := sent.OutboxHead(); !sent.WakesRelay() || head.Attempts != 0 || len(sent.Replays) != 1 {
-		t.Errorf("sent %+v, replays %+v, want the first attempt by the relay", head, sent.Replays)
+	if head := sent.Outbox.Head(); !sent.Outbox.WakesRelay() || head.Attempts != 0 || len(sent.Outbox.Replays) != 1 {
+		t.Errorf("sent %+v, replays %+v, want the first attempt by the relay", head, sent.Outbox.Replays)
 	}
 	gatewayctltest.Equal(t, "fast path", d.Health.Stored(at).AllowsFastPath(), true)
 	for _, e := range []*ledger.Entry{dead, soon} {
@@ -186,14 +188,14 @@ func TestDeliveriesSend(t *testing.T) {
 func TestDeliveriesSendParked(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: gatewayctltest.ShopURL}
-	e := d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.Park(d.Now) })
+	e := d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.Outbox.Park(d.Now) })
 	d.Health.StoreHealth(webhook.Health{Endpoint: at, DisabledAt: d.Now})
 	d.ExpectBoth("deliveries send ShopA_1", gatewayctl.ExitFailed,
 		"endpoint enable ShopA --url "+gatewayctltest.ShopURL)
-	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox[0].Parked, true)
+	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, true)
 	d.Health.StoreHealth(webhook.Health{Endpoint: at})
 	d.Apply("deliveries send ShopA_1")
-	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox[0].Parked, false)
+	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, false)
 }
 
 // decision "notification-address": send and replay follow the profile, unless the request named the address or a person
@@ -201,13 +203,14 @@ func TestDeliveriesSendParked(t *testing.T) {
 func TestResendFollowsTheProfile(t *testing.T) {
 	const newURL = "https://new.example/n"
 	d, shop := gatewayctltest.NewShop(t)
-	fromProfile := func(e *ledger.Entry) { e.NotifyFrom = ledger.AddressOfProfile }
+	fromProfile := func(e *ledger.Entry) { e.Outbox.From = ledger.AddressOfProfile }
 	provisioned, named := d.AddWaitingPayment(shop, 1, fromProfile), d.AddWaitingPayment(shop, 2)
 	d.Now = d.Now.Add(time.Hour) // the merchant is not new: only the change keeps functions from being current
 	d.Apply("merchant change ShopA --notif-url "+newURL+" --host new.example", "host add ShopA shop.example")
 	line := "deliveries send --merchant ShopA --since 2026-03-01"
 	d.ExpectBoth(line, gatewayctl.ExitFailed, "functions use its notif_url from 2026-03-01T13:00:35Z on")
-	dead := d.AddWaitingPayment(shop, 3, fromProfile, func(e *ledger.Entry) { e.Outbox[0].DeadReason = "server" })
+	dead := d.AddWaitingPayment(shop, 3, fromProfile,
+		func(e *ledger.Entry) { e.Outbox.Waiting[0].DeadReason = "server" })
 	d.ExpectBoth("deliveries replay "+dead.ID, gatewayctl.ExitFailed,
 		"functions use its notif_url from 2026-03-01T13:00:35Z on")
 	d.Now = d.Now.Add(35 * time.Second)
@@ -222,20 +225,20 @@ func TestResendFollowsTheProfile(t *testing.T) {
 	gatewayctltest.Equal(t, "former address", gatewayctltest.Query[deliveries.Result](d, former).Addresses,
 		gatewayctltest.ToShop(2))
 	d.Apply(former)
-	gatewayctltest.Equal(t, "provisioned", d.MustReadEntry(provisioned.Key).NotifyFrom, ledger.AddressFormer)
-	gatewayctltest.Equal(t, "named", d.MustReadEntry(named.Key).NotifyFrom, ledger.AddressOfRequest)
+	gatewayctltest.Equal(t, "provisioned", d.MustReadEntry(provisioned.Key).Outbox.From, ledger.AddressFormer)
+	gatewayctltest.Equal(t, "named", d.MustReadEntry(named.Key).Outbox.From, ledger.AddressOfRequest)
 
 	e := d.MustReadEntry(provisioned.Key)
-	e.DeadLetter(e.Outbox[0].ID, "server", d.Now)
+	e.Outbox.DeadLetter(e.Outbox.Waiting[0].ID, "server", d.Now)
 	d.Ledger.Overwrite(e)
 	d.ExpectOutput("deliveries replay ShopA_1"+gatewayctltest.Confirm, newURL)
-	gatewayctltest.Equal(t, "after a replay", d.MustReadEntry(provisioned.Key).NotifyFrom, ledger.AddressOfProfile)
+	gatewayctltest.Equal(t, "after a replay", d.MustReadEntry(provisioned.Key).Outbox.From, ledger.AddressOfProfile)
 
 	d.Apply("host remove ShopA shop.example")
 	d.Now = d.Now.Add(-time.Minute)
 	for _, id := range []string{"ShopA_1 --former-address", "ShopA_2"} {
 		e := d.MustReadEntry(ledger.Key{Kind: ledger.Payment, ID: strings.Fields(id)[0]})
-		e.Outbox[0].NextAttemptAt = d.Now.Add(time.Hour)
+		e.Outbox.Waiting[0].NextAttemptAt = d.Now.Add(time.Hour)
 		d.Ledger.Overwrite(e)
 		d.ExpectBoth("deliveries send "+id, gatewayctl.ExitFailed, "a host that is not registered")
 	}
@@ -249,8 +252,8 @@ func TestReplayOfARange(t *testing.T) {
 	}
 	before := d.AddDeliveredPayment(shop, 9000, d.Now.Add(-time.Hour))
 	waiting := d.AddDeliveredPayment(shop, 9001, d.Now)
-	waiting.Outbox, waiting.Delivered = waiting.Delivered, nil
-	waiting.Outbox[0].DeliveredAt, waiting.Outbox[0].NextAttemptAt = time.Time{}, d.Now.Add(time.Hour)
+	waiting.Outbox.Waiting, waiting.Outbox.Delivered = waiting.Outbox.Delivered, nil
+	waiting.Outbox.Waiting[0].DeliveredAt, waiting.Outbox.Waiting[0].NextAttemptAt = time.Time{}, d.Now.Add(time.Hour)
 	d.Ledger.Overwrite(waiting)
 	d.Now = d.Now.Add(time.Hour)
 	code, _, stderr := d.Exec("deliveries replay --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02" +
@@ -259,7 +262,7 @@ func TestReplayOfARange(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	for _, e := range d.Ledger.All() {
-		replayed := len(e.Outbox) == 1 && len(e.Delivered) == 0 && e.WakesRelay()
+		replayed := len(e.Outbox.Waiting) == 1 && len(e.Outbox.Delivered) == 0 && e.Outbox.WakesRelay()
 		if other := e.ID == before.ID || e.ID == waiting.ID; replayed == other && e.ID != waiting.ID {
 			t.Fatalf("%s was replayed: %v, want %v", e.ID, replayed, !other)
 		}

@@ -40,8 +40,8 @@ func (d Destination) String() string {
 // destinationOf returns where an entry's notifications go.
 func destinationOf(e *ledger.Entry, p *merchant.Profile) Destination {
 	to := Destination{URL: delivery.NotificationURL(e, p)}
-	if to.URL != e.NotifyURL {
-		to.Former = e.NotifyURL
+	if to.URL != e.Outbox.URL {
+		to.Former = e.Outbox.URL
 	}
 	return to
 }
@@ -93,7 +93,7 @@ func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profil
 			continue
 		}
 		e = e.Clone()
-		e.SelectAddress(c.FormerAddress)
+		e.Outbox.SelectAddress(c.FormerAddress)
 		to := destinationOf(e, p)
 		if err := delivery.CheckNotificationURL(to.URL, e, p, c.AllowLoopback); err != nil {
 			plan.failed = append(plan.failed, fmt.Sprintf("%s: %s: %s", e.Key, to.URL, err))
@@ -146,7 +146,7 @@ func (c resend) run(s *session.Session, plan resendPlan, subject, scope string, 
 			}
 		}
 		queue := entries.ChangeIf(func(e *ledger.Entry) bool {
-			e.SelectAddress(c.FormerAddress)
+			e.Outbox.SelectAddress(c.FormerAddress)
 			return c.wanted(e) && c.change(e, ledger.Timestamp(s.Now()))
 		})
 		for i, item := range plan.items {

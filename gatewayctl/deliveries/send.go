@@ -31,9 +31,9 @@ func (c *deliveriesSend) Run(s *session.Session) error {
 	send := resend{
 		addressFlags: c.addressFlags, action: "send deliveries now",
 		wanted: func(e *ledger.Entry) bool {
-			return e.Waits(ledger.Timestamp(s.Now())) && (c.ID != "" || since.Contains(e.OutboxHead().At))
+			return e.Outbox.Waits(ledger.Timestamp(s.Now())) && (c.ID != "" || since.Contains(e.Outbox.Head().At))
 		},
-		change: (*ledger.Entry).SendNow,
+		change: func(e *ledger.Entry, now time.Time) bool { return e.Outbox.SendNow(now) },
 		errEmpty: errors.New("nothing waits that does not go within a minute anyway: deliveries show lists a " +
 			"transaction's notifications, deliveries replay sends dead letters and delivered ones again"),
 	}
@@ -107,8 +107,10 @@ func (c *deliveriesReplay) Run(s *session.Session) error {
 	}
 	replay := resend{
 		addressFlags: c.addressFlags, action: "replay deliveries",
-		wanted:   func(e *ledger.Entry) bool { return c.firstReplayable(e) != "" },
-		change:   func(e *ledger.Entry, now time.Time) bool { return e.ReplayNotification(c.firstReplayable(e), now) },
+		wanted: func(e *ledger.Entry) bool { return c.firstReplayable(e) != "" },
+		change: func(e *ledger.Entry, now time.Time) bool {
+			return e.Outbox.ReplayNotification(c.firstReplayable(e), now)
+		},
 		errEmpty: errors.New("there is nothing to send again: deliveries show lists a transaction's notifications"),
 	}
 	plan, err := replay.planOneOrRange(s, c.ID, c.Merchant, c.TimeRange)
@@ -126,10 +128,10 @@ func (c *deliveriesReplay) Run(s *session.Session) error {
 // replay sends it and all after it. The range is open for a single id.
 func (c *deliveriesReplay) firstReplayable(e *ledger.Entry) string {
 	within := func(n ledger.Notification) bool { return c.Contains(n.At) }
-	if i := slices.IndexFunc(e.Delivered, within); i >= 0 && !c.DeadLetters {
-		return e.Delivered[i].ID
+	if i := slices.IndexFunc(e.Outbox.Delivered, within); i >= 0 && !c.DeadLetters {
+		return e.Outbox.Delivered[i].ID
 	}
-	for _, n := range e.Outbox {
+	for _, n := range e.Outbox.Waiting {
 		if within(n) && (n.DeadReason != "" || n.Parked) {
 			return n.ID
 		}

@@ -47,18 +47,19 @@ type View struct {
 // ViewOf returns the view of an entry.
 func ViewOf(e *ledger.Entry) View {
 	view := View{
-		Kind: e.Kind, ID: e.ID, Merchant: e.Merchant, CreatedAt: e.CreatedAt, State: e.State, Status: e.Status,
+		Kind: e.Kind, ID: e.ID, Merchant: e.Merchant.Name, CreatedAt: e.CreatedAt, State: e.State, Status: e.Status,
 		FinalAt: e.FinalAt, FailureReason: string(e.WhyNotPaid(e.Status)),
-		Currency: e.Currency, Country: e.Country, Operator: e.Operator, Account: e.Account,
-		Channel: e.Channel, Correlator: e.Correlator, ReferenceCode: e.ReferenceCode, UpstreamKey: e.UpstreamKey,
-		OperatorReference: cmp.Or(e.OperatorReference, e.ManualReference),
-		PaymentID:         e.TransactionID, MSISDN: msisdn.Mask(e.PayerMSISDN()),
-		NotifyURL: output.MaskQueries(e.NotifyURL), ResponseStatus: e.ResponseStatus, EverUnknown: e.EverUnknown,
-		UserSMS:   e.UserSMS,
+		Currency: e.Amount.Currency, Country: e.Route.Country, Operator: e.Route.Operator, Account: e.Route.Account,
+		Channel: e.Request.Channel, Correlator: e.Request.Correlator, ReferenceCode: e.Request.ReferenceCode,
+		UpstreamKey:       e.Route.UpstreamKey,
+		OperatorReference: cmp.Or(e.OperatorReference, e.Manual.Reference),
+		PaymentID:         e.Request.TransactionID, MSISDN: msisdn.Mask(e.PayerMSISDN()),
+		NotifyURL: output.MaskQueries(e.Outbox.URL), ResponseStatus: e.Response.Status, EverUnknown: e.EverUnknown,
+		UserSMS:   e.UserSMS.State,
 		Conflicts: len(e.Conflicts),
 	}
-	if e.Currency != "" {
-		view.Amount = money.Format(e.AmountMinor, e.Exponent)
+	if e.Amount.Currency != "" {
+		view.Amount = money.Format(e.Amount.Minor, e.Amount.Exponent)
 	}
 	return view
 }
@@ -110,9 +111,9 @@ func HistoryOf(e *ledger.Entry, now time.Time) History {
 		}
 	}
 	addEvent(e.CreatedAt, "created", "")
-	addEvent(firstSend(e), "first sent", "to "+e.Operator+" with account "+e.Account)
+	addEvent(firstSend(e), "first sent", "to "+e.Route.Operator+" with account "+e.Route.Account)
 	h.Events = append(h.Events, callEvents(e)...)
-	if e.ResponseStatus != 0 {
+	if e.Response.Status != 0 {
 		h.Events = append(h.Events, Event{What: "response stored for repeats", Detail: responseText(e)})
 	}
 	for _, c := range e.Conflicts {
@@ -126,18 +127,18 @@ func HistoryOf(e *ledger.Entry, now time.Time) History {
 	addEvent(e.FinalAt, "final", string(e.Status))
 	if e.Manual.Outcome != "" {
 		addEvent(e.Manual.At, "resolved manually", fmt.Sprintf("%s, by %s: %s; operator's reference: %s",
-			e.Manual.Outcome, e.Manual.Who, e.Manual.Reason, cmp.Or(e.ManualReference, "none")))
+			e.Manual.Outcome, e.Manual.Who, e.Manual.Reason, cmp.Or(e.Manual.Reference, "none")))
 	}
 	h.Events = append(h.Events, NotificationEvents(e)...)
 	h.Events = append(h.Events, Event{e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State)})
 	if e.State == ledger.Reserved {
 		addEvent(e.LeaseUntil, "lease ends", "")
 	}
-	addEvent(h.NextLookup, "next lookup", "after "+output.Plural(e.PollAttempts, "lookup")+" since the last news")
+	addEvent(h.NextLookup, "next lookup", "after "+output.Plural(e.Poll.Attempts, "lookup")+" since the last news")
 	if e.Kind != ledger.Payment && e.State == ledger.Unknown {
-		addEvent(e.PollAt, "listed again for a person", "")
+		addEvent(e.Poll.At, "listed again for a person", "")
 	}
-	addEvent(e.UserSMSAt, "next user SMS", "")
+	addEvent(e.UserSMS.At, "next user SMS", "")
 	addEvent(e.ExpireAt, "expires", "")
 	SortEvents(h.Events)
 	return h
@@ -156,8 +157,8 @@ func responseText(e *ledger.Entry) string {
 			MessageID string `json:"messageId"`
 		} `json:"requestError"`
 	}
-	text := strconv.Itoa(e.ResponseStatus)
-	if json.Unmarshal(e.ResponseBody, &body) == nil {
+	text := strconv.Itoa(e.Response.Status)
+	if json.Unmarshal(e.Response.Body, &body) == nil {
 		for _, exception := range body.RequestError {
 			text += " " + exception.MessageID
 		}

@@ -36,10 +36,10 @@ type Notification struct {
 // Notifications lists an entry's notifications, the delivered ones first.
 func Notifications(e *ledger.Entry) []Notification {
 	var views []Notification
-	for i, n := range slices.Concat(e.Delivered, e.Outbox) {
+	for i, n := range slices.Concat(e.Outbox.Delivered, e.Outbox.Waiting) {
 		state := DeliveryWaiting
 		switch {
-		case i < len(e.Delivered):
+		case i < len(e.Outbox.Delivered):
 			state = DeliveryDelivered
 		case n.DeadReason != "":
 			state = DeliveryDeadLetter
@@ -68,18 +68,18 @@ type Attempt struct {
 // Attempts lists an entry's attempts in the order of time, with those before a replay.
 func Attempts(e *ledger.Entry) []Attempt {
 	views := []Attempt{}
-	for _, a := range e.FailedAttempts {
+	for _, a := range e.Outbox.FailedAttempts {
 		views = append(views, Attempt{
 			ledger.NotificationID(e.Key, a.Status), a.Status, a.Number, a.At, a.Reason, a.HTTPStatus,
 		})
 	}
-	for _, r := range e.Replays {
+	for _, r := range e.Outbox.Replays {
 		if !r.DeliveredAt.IsZero() {
 			id := ledger.NotificationID(e.Key, r.Status)
 			views = append(views, Attempt{id, r.Status, r.Attempts, r.DeliveredAt, DeliveryDelivered, 0})
 		}
 	}
-	for _, n := range e.Delivered {
+	for _, n := range e.Outbox.Delivered {
 		views = append(views, Attempt{n.ID, n.Status, n.Attempts, n.DeliveredAt, DeliveryDelivered, 0})
 	}
 	slices.SortStableFunc(views, func(a, b Attempt) int { return a.At.Compare(b.At) })
@@ -98,7 +98,7 @@ type Replay struct {
 
 // Replays lists the replays of an entry.
 func Replays(e *ledger.Entry) []Replay {
-	return output.MapAll(e.Replays, func(r ledger.ReplayRecord) Replay {
+	return output.MapAll(e.Outbox.Replays, func(r ledger.ReplayRecord) Replay {
 		id := ledger.NotificationID(e.Key, r.Status)
 		return Replay{id, r.Status, r.At, r.Attempts, r.DeliveredAt, r.DeadReason}
 	})
@@ -133,7 +133,7 @@ func NotificationEvents(e *ledger.Entry) []Event {
 		}
 		events = append(events, Event{r.At, "replayed", detail})
 	}
-	for _, n := range e.Outbox {
+	for _, n := range e.Outbox.Waiting {
 		detail := outboxDetail(n)
 		if first := FirstDelivered(e, n.Status); !first.IsZero() {
 			detail += ", first delivered at " + output.FormatTime(first)

@@ -24,10 +24,10 @@ type Call struct {
 // Calls lists an entry's attempts. A success at once has no attempt of its own: the entry describes it.
 func Calls(e *ledger.Entry) []Call {
 	const perSecond = 1000
-	if len(e.CallAttempts) == 0 && e.State == ledger.Done && e.ResponseStatus != 0 && !e.EverUnknown {
-		return []Call{{At: e.ReservedAt, Outcome: ledger.CallSucceeded, Response: e.ResponseStatus}}
+	if len(e.Call.Attempts) == 0 && e.State == ledger.Done && e.Response.Status != 0 && !e.EverUnknown {
+		return []Call{{At: e.ReservedAt, Outcome: ledger.CallSucceeded, Response: e.Response.Status}}
 	}
-	return output.MapAll(e.CallAttempts, func(a ledger.CallAttempt) Call {
+	return output.MapAll(e.Call.Attempts, func(a ledger.CallAttempt) Call {
 		return Call{
 			a.At, float64(a.Millis) / perSecond, a.Outcome, a.Reason, a.HTTPStatus, a.Response,
 		}
@@ -58,15 +58,15 @@ func callEvents(e *ledger.Entry) []Event {
 
 // firstSend returns when the first request can have reached the operator, zero for never.
 func firstSend(e *ledger.Entry) time.Time {
-	for _, a := range e.CallAttempts {
+	for _, a := range e.Call.Attempts {
 		if a.Outcome != ledger.CallNotSent && (a.Outcome != ledger.CallNotApplied || a.HTTPStatus != 0) {
 			return a.At
 		}
 	}
 	switch {
-	case e.State == ledger.Released && (len(e.CallAttempts) > 0 || e.Fingerprint == ""):
+	case e.State == ledger.Released && (len(e.Call.Attempts) > 0 || e.Request.Fingerprint == ""):
 		return time.Time{}
-	case len(e.CallAttempts) > 0:
+	case len(e.Call.Attempts) > 0:
 		return e.ReservedAt
 	}
 	return e.SentAt
@@ -74,7 +74,7 @@ func firstSend(e *ledger.Entry) time.Time {
 
 // PastLifetime reports whether a payment is not final at the end of its lifetime, although it is looked up.
 func PastLifetime(s *session.Session, e *ledger.Entry) bool {
-	lookedUp := !e.PollAt.IsZero() || e.Claim.Status != ""
+	lookedUp := !e.Poll.At.IsZero() || e.Claim.Status != ""
 	return e.Kind == ledger.Payment && !e.StatusFinal() && lookedUp && s.Now().Sub(e.ReservedAt) >= s.PaymentLifetime
 }
 
@@ -82,7 +82,7 @@ func PastLifetime(s *session.Session, e *ledger.Entry) bool {
 // operator. It is zero if it is not sent any more.
 func RetryEnd(e *ledger.Entry, now time.Time) time.Time {
 	end := e.SentAt.Add(operator.CapabilitiesOf(e).SafeResendWindow())
-	if !now.Before(end) || e.Kind == ledger.Payment && e.ResponseStatus != 0 {
+	if !now.Before(end) || e.Kind == ledger.Payment && e.Response.Status != 0 {
 		return time.Time{}
 	}
 	return end
@@ -112,7 +112,7 @@ func MayCallOperator(e *ledger.Entry) bool {
 	pending := e.Kind == ledger.Payment && e.State != ledger.Released && !e.StatusFinal()
 	claimed := e.Claim.Status != "" && !e.StatusFinal()
 	return pending || claimed || e.State == ledger.Reserved || e.State == ledger.Unknown ||
-		e.UserSMS == ledger.UserSMSDue
+		e.UserSMS.State == ledger.UserSMSDue
 }
 
 // nextLookup returns when the gateway looks the entry up again, or why it does not.
@@ -134,11 +134,11 @@ func nextLookup(e *ledger.Entry, now time.Time) (at time.Time, reason string) {
 	case e.State == ledger.Released && e.Claim.Status == "":
 		return at, "it was certainly not applied"
 	case !row.HasStatusLookup:
-		return at, "operator " + e.Operator + " has no status lookup"
-	case e.PollAt.IsZero() || !e.Claim.CheckAt.IsZero() && e.Claim.CheckAt.Before(e.PollAt):
+		return at, "operator " + e.Route.Operator + " has no status lookup"
+	case e.Poll.At.IsZero() || !e.Claim.CheckAt.IsZero() && e.Claim.CheckAt.Before(e.Poll.At):
 		return e.Claim.CheckAt, ""
 	}
-	return e.PollAt, ""
+	return e.Poll.At, ""
 }
 
 // ResendAdvice returns what can end an unknown outcome that has no lookup.
@@ -149,7 +149,7 @@ func ResendAdvice(e *ledger.Entry, row operator.Capabilities, now time.Time) str
 	if !HasKeyAtOperator(e, row) {
 		return fmt.Sprintf("operator %s got no key of it. Search its records by the time %s, the sender %s and the "+
 			"recipient, which the merchant knows (operator's reference: %s). Otherwise close it as unknowable",
-			e.Operator, output.FormatTime(e.SentAt), e.Sender, cmp.Or(e.OperatorReference, "none"))
+			e.Route.Operator, output.FormatTime(e.SentAt), e.Request.Sender, cmp.Or(e.OperatorReference, "none"))
 	}
 	return "get the outcome from the operator by the upstream key"
 }

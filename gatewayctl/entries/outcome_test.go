@@ -17,18 +17,34 @@ func TestFirstSend(t *testing.T) {
 		entry ledger.Entry
 		want  time.Time
 	}{
-		"success at once":      {ledger.Entry{State: ledger.Done, SentAt: at}, at},
-		"released, body bound": {ledger.Entry{State: ledger.Released, SentAt: at, Fingerprint: "f"}, at},
-		"released unsent":      {ledger.Entry{State: ledger.Released, SentAt: at}, time.Time{}},
-		"never connected": {ledger.Entry{State: ledger.Released, SentAt: at, Fingerprint: "f",
-			CallAttempts: []ledger.CallAttempt{notSent, noConnection}}, time.Time{}},
-		"refused, then in flight": {ledger.Entry{State: ledger.Reserved, ReservedAt: at.Add(time.Hour),
-			CallAttempts: []ledger.CallAttempt{noConnection}}, at.Add(time.Hour)},
-		"unavailable is a send": {ledger.Entry{State: ledger.Released,
-			CallAttempts: []ledger.CallAttempt{notSent, attempt(3, ledger.CallNotApplied, 503)}},
+		"success at once": {ledger.Entry{Call: ledger.Call{State: ledger.Done, SentAt: at}}, at},
+		"released, body bound": {ledger.Entry{
+			Call: ledger.Call{State: ledger.Released, SentAt: at}, Request: ledger.Request{Fingerprint: "f"},
+		}, at},
+		"released unsent": {ledger.Entry{Call: ledger.Call{State: ledger.Released, SentAt: at}}, time.Time{}},
+		"never connected": {ledger.Entry{
+			Call: ledger.Call{
+				State: ledger.Released, SentAt: at, Attempts: []ledger.CallAttempt{notSent, noConnection},
+			},
+			Request: ledger.Request{Fingerprint: "f"},
+		}, time.Time{}},
+		"refused, then in flight": {ledger.Entry{
+			Call: ledger.Call{
+				State: ledger.Reserved, ReservedAt: at.Add(time.Hour), Attempts: []ledger.CallAttempt{noConnection},
+			},
+		}, at.Add(time.Hour)},
+		"unavailable is a send": {ledger.Entry{
+			Call: ledger.Call{
+				State:    ledger.Released,
+				Attempts: []ledger.CallAttempt{notSent, attempt(3, ledger.CallNotApplied, 503)},
+			},
+		},
 			at.Add(3 * time.Minute)},
-		"lapsed may be a send": {ledger.Entry{State: ledger.Unknown,
-			CallAttempts: []ledger.CallAttempt{attempt(4, ledger.CallLapsed, 0)}}, at.Add(4 * time.Minute)},
+		"lapsed may be a send": {ledger.Entry{
+			Call: ledger.Call{
+				State: ledger.Unknown, Attempts: []ledger.CallAttempt{attempt(4, ledger.CallLapsed, 0)},
+			},
+		}, at.Add(4 * time.Minute)},
 	} {
 		if got := firstSend(&c.entry); !got.Equal(c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -41,20 +57,24 @@ func TestNextLookup(t *testing.T) {
 	soon, later := now.Add(time.Minute), now.Add(time.Hour)
 	pay := func(state ledger.State, change func(*ledger.Entry)) *ledger.Entry {
 		e := &ledger.Entry{
-			Key: ledger.Key{Kind: ledger.Payment}, Operator: "sandbox", State: state, Status: ledger.Pending,
+			Key: ledger.Key{Kind: ledger.Payment}, Route: ledger.Route{Operator: "sandbox"},
+			Call: ledger.Call{State: state}, Progress: ledger.Progress{Status: ledger.Pending},
 		}
 		change(e)
 		return e
 	}
-	charge := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge}, Operator: "sandbox", State: ledger.Done}
+	charge := &ledger.Entry{
+		Key: ledger.Key{Kind: ledger.Charge}, Route: ledger.Route{Operator: "sandbox"},
+		Call: ledger.Call{State: ledger.Done},
+	}
 	for name, c := range map[string]struct {
 		entry  *ledger.Entry
 		at     time.Time
 		reason string
 	}{
-		"pending": {pay(ledger.Done, func(e *ledger.Entry) { e.PollAt = later }), later, ""},
+		"pending": {pay(ledger.Done, func(e *ledger.Entry) { e.Poll.At = later }), later, ""},
 		"claimed": {pay(ledger.Done, func(e *ledger.Entry) {
-			e.PollAt, e.Claim = later, ledger.Claim{Status: ledger.Successful, CheckAt: soon}
+			e.Poll.At, e.Claim = later, ledger.Claim{Status: ledger.Successful, CheckAt: soon}
 		}), soon, ""},
 		"claimed after a release": {pay(ledger.Released, func(e *ledger.Entry) {
 			e.Claim = ledger.Claim{Status: ledger.Successful, CheckAt: soon}
@@ -65,7 +85,7 @@ func TestNextLookup(t *testing.T) {
 		"released": {pay(ledger.Released, func(*ledger.Entry) {}), time.Time{}, "it was certainly not applied"},
 		"final": {pay(ledger.Done, func(e *ledger.Entry) { e.Status = ledger.Failed }), time.Time{},
 			"its status is final"},
-		"no lookup": {pay(ledger.Done, func(e *ledger.Entry) { e.Operator = "other" }), time.Time{},
+		"no lookup": {pay(ledger.Done, func(e *ledger.Entry) { e.Route.Operator = "other" }), time.Time{},
 			"operator other has no status lookup"},
 		"a finished charge": {charge, time.Time{}, "its outcome is known"},
 	} {
@@ -78,7 +98,9 @@ func TestNextLookup(t *testing.T) {
 func TestResponseText(t *testing.T) {
 	refusal := []byte(`{"requestError":{"policyException":{"messageId":"POL0001","text":"t","variables":[]}}}`)
 	for want, e := range map[string]ledger.Entry{
-		"403 POL0001": {ResponseStatus: 403, ResponseBody: refusal}, "201": {ResponseStatus: 201},
+		"403 POL0001": {Response: ledger.Response{Status: 403, Body: refusal}}, "201": {
+			Response: ledger.Response{Status: 201},
+		},
 	} {
 		if got := responseText(&e); got != want {
 			t.Errorf("the response is %q, want %q", got, want)

@@ -201,12 +201,12 @@ func TestRevokeCallbacks(t *testing.T) {
 	d.Apply("keys add callbacks", "keys add tokens")
 	d.Now = d.Now.Add(time.Hour)
 	pending := d.AddDeliveredPayment(shop, 1, d.Now)
-	pending.Status, pending.FinalAt, pending.Delivered, pending.PollAt = ledger.Pending, time.Time{}, nil, d.Now
+	pending.Status, pending.FinalAt, pending.Outbox.Delivered, pending.Poll.At = ledger.Pending, time.Time{}, nil, d.Now
 	d.Ledger.Overwrite(pending)
 	d.AddDeliveredPayment(shop, 2, d.Now)
 	message := d.AddDeliveredPayment(shop, 3, d.Now).Clone()
 	message.Key, message.Status = ledger.Key{Kind: ledger.SMS, ID: "m-1"}, ledger.MessageWaiting
-	message.FinalAt, message.Delivered = time.Time{}, nil
+	message.FinalAt, message.Outbox.Delivered = time.Time{}, nil
 	d.Ledger.Overwrite(message)
 	d.Now = d.Now.Add(time.Hour)
 

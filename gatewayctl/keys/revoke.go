@@ -107,7 +107,7 @@ func (c *revokeCommand) callbackCosts(s *session.Session, current storedRing) (s
 		}
 	}
 	for _, e := range lost {
-		fmt.Fprintf(s.Stderr, "Lost: %s of %s, operator %s, since %s\n", e.Key, e.Merchant, e.Operator,
+		fmt.Fprintf(s.Stderr, "Lost: %s of %s, operator %s, since %s\n", e.Key, e.Merchant.Name, e.Route.Operator,
 			output.FormatTime(e.ReservedAt))
 	}
 	costs := fmt.Sprintf("%s by lookup, %s lost", output.Plural(byLookup, "result"), output.Plural(len(lost), "result"))

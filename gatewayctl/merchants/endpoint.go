@@ -68,10 +68,10 @@ func readURLs(s *session.Session, p *merchant.Profile, since time.Time) (seenURL
 		if err = cmp.Or(err, s.Err()); err != nil {
 			return nil, err
 		}
-		former, address := seen[e.NotifyURL], delivery.NotificationURL(e, p)
-		seen[e.NotifyURL] = former
+		former, address := seen[e.Outbox.URL], delivery.NotificationURL(e, p)
+		seen[e.Outbox.URL] = former
 		at := seen[address]
-		if head := e.OutboxHead(); head != nil && head.Parked {
+		if head := e.Outbox.Head(); head != nil && head.Parked {
 			at.parked = append(at.parked, e.Key)
 		}
 		for _, view := range entries.Notifications(e) {
@@ -273,7 +273,7 @@ func (e selectedEndpoints) queueParked(s *session.Session) (queued int, err erro
 			if err = s.Err(); err != nil {
 				return queued, err
 			}
-			unpark := entries.ChangeIf(func(e *ledger.Entry) bool { return e.Unpark(ledger.Timestamp(s.Now())) })
+			unpark := entries.ChangeIf(func(e *ledger.Entry) bool { return e.Outbox.Unpark(ledger.Timestamp(s.Now())) })
 			if _, err = entries.Apply(s, key, unpark); err != nil {
 				return queued, fmt.Errorf("%s: %w", key, err)
 			}

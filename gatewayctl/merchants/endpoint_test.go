@@ -25,7 +25,8 @@ func TestEndpoint(t *testing.T) {
 	d.Health.StoreHealth(webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastReason: "gone", LastStatus: 410,
 		DisabledAt: d.Now})
 	parked := d.AddDeliveredPayment(shop, 1, d.Now)
-	parked.Outbox, parked.Delivered = []ledger.Notification{{ID: "w", Status: "successful", At: d.Now, Parked: true}},
+	parked.Outbox.Waiting, parked.Outbox.Delivered = []ledger.Notification{{ID: "w", Status: "successful", At: d.Now,
+		Parked: true}},
 		nil
 	d.Ledger.Overwrite(parked)
 	d.Now = d.Now.Add(48 * time.Hour)
@@ -37,14 +38,14 @@ func TestEndpoint(t *testing.T) {
 	gatewayctltest.Equal(t, "enabled before", view.Enabled, false)
 	gatewayctltest.Equal(t, "last status", view.LastStatus, 410)
 	d.MustRun("endpoint enable ShopA", nil)
-	if d.Health.Stored(at).Enabled() || !d.MustReadEntry(parked.Key).Outbox[0].Parked {
+	if d.Health.Stored(at).Enabled() || !d.MustReadEntry(parked.Key).Outbox.Waiting[0].Parked {
 		t.Error("a dry run enabled the endpoint")
 	}
 	result := gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA"+gatewayctltest.Confirm)
 	gatewayctltest.Equal(t, "queued", result.Queued, 1)
 	gatewayctltest.Equal(t, "enabled after", result.Endpoints[0].Enabled, true)
 	gatewayctltest.Equal(t, "stored as enabled", d.Health.Stored(at).Enabled(), true)
-	gatewayctltest.Equal(t, "still parked", d.MustReadEntry(parked.Key).Outbox[0].Parked, false)
+	gatewayctltest.Equal(t, "still parked", d.MustReadEntry(parked.Key).Outbox.Waiting[0].Parked, false)
 }
 
 // Enabling finds the parked notifications of transactions of any age, and a second run continues the first.
@@ -53,8 +54,8 @@ func TestEndpointEnableOldTransactions(t *testing.T) {
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
 	park := func(number int) *ledger.Entry {
 		e := d.AddDeliveredPayment(shop, number, d.Now)
-		e.Outbox = []ledger.Notification{{ID: "w", Status: "successful", At: d.Now, Parked: true}}
-		e.Delivered = nil
+		e.Outbox.Waiting = []ledger.Notification{{ID: "w", Status: "successful", At: d.Now, Parked: true}}
+		e.Outbox.Delivered = nil
 		d.Ledger.Overwrite(e)
 		return e
 	}
@@ -73,7 +74,7 @@ func TestEndpointEnableOldTransactions(t *testing.T) {
 	failing = false
 	d.MustRun("endpoint enable ShopA"+gatewayctltest.Confirm, nil)
 	for _, e := range []*ledger.Entry{first, second} {
-		if d.MustReadEntry(e.Key).Outbox[0].Parked {
+		if d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked {
 			t.Errorf("%s is still parked", e.Key)
 		}
 	}
@@ -86,8 +87,8 @@ func disabledShop(d *gatewayctltest.Tool, shop merchants.Onboarding, addresses .
 	var entries []*ledger.Entry
 	for i, address := range addresses {
 		entries = append(entries, d.AddWaitingPayment(shop, i+1, func(e *ledger.Entry) {
-			e.NotifyURL = address
-			e.Park(d.Now)
+			e.Outbox.URL = address
+			e.Outbox.Park(d.Now)
 		}))
 		d.Health.StoreHealth(webhook.Health{
 			Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: address}, LastReason: "gone", LastStatus: 410,
@@ -135,10 +136,10 @@ func TestEndpointsOfAMerchant(t *testing.T) {
 		"endpoint enable ShopA --host a.example"+gatewayctltest.Confirm)
 	gatewayctltest.Equal(t, "queued", result.Queued, 2)
 	gatewayctltest.Equal(t, "URLs", len(result.Endpoints), 2)
-	gatewayctltest.Equal(t, "another host", d.MustReadEntry(entries[2].Key).Outbox[0].Parked, true)
+	gatewayctltest.Equal(t, "another host", d.MustReadEntry(entries[2].Key).Outbox.Waiting[0].Parked, true)
 	result = gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA --all"+gatewayctltest.Confirm)
 	gatewayctltest.Equal(t, "queued", result.Queued, 1)
-	gatewayctltest.Equal(t, "still parked", d.MustReadEntry(entries[2].Key).Outbox[0].Parked, false)
+	gatewayctltest.Equal(t, "still parked", d.MustReadEntry(entries[2].Key).Outbox.Waiting[0].Parked, false)
 	for _, at := range gatewayctltest.Query[[]merchants.ListedEndpoint](d, "endpoint list ShopA --since 2026-03-01") {
 		gatewayctltest.Equal(t, at.URL+" is enabled", at.Enabled, true)
 		gatewayctltest.Equal(t, at.URL+" parked", at.Parked, 0)
@@ -157,9 +158,9 @@ type parkingLedger struct {
 func (l *parkingLedger) Replace(ctx context.Context, next *ledger.Entry) (*ledger.Entry, error) {
 	current, err := l.Ledger.Replace(ctx, next)
 	if l.late != nil {
-		l.late.Park(l.tool.Now)
+		l.late.Outbox.Park(l.tool.Now)
 		l.tool.Ledger.Overwrite(l.late)
-		at := webhook.Endpoint{MerchantID: l.late.MerchantID, URL: gatewayctltest.ShopURL}
+		at := webhook.Endpoint{MerchantID: l.late.Merchant.ID, URL: gatewayctltest.ShopURL}
 		if l.disable {
 			l.tool.Health.StoreHealth(webhook.Health{Endpoint: at, DisabledAt: l.tool.Now})
 		}
@@ -181,7 +182,7 @@ func TestEndpointEnableUntilNothingIsParked(t *testing.T) {
 		}
 		gatewayctltest.Equal(t, "queued", gatewayctltest.Query[merchants.EnableResult](d,
 			"endpoint enable ShopA"+gatewayctltest.Confirm).Queued, 2)
-		gatewayctltest.Equal(t, "still parked", d.MustReadEntry(late.Key).Outbox[0].Parked, false)
+		gatewayctltest.Equal(t, "still parked", d.MustReadEntry(late.Key).Outbox.Waiting[0].Parked, false)
 	}
 }
 
@@ -189,7 +190,7 @@ func TestEndpointEnableUntilNothingIsParked(t *testing.T) {
 func TestProgressOfEndpointEnable(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	for number := range entries.ProgressEvery {
-		d.AddWaitingPayment(shop, number+1, func(e *ledger.Entry) { e.Park(d.Now) })
+		d.AddWaitingPayment(shop, number+1, func(e *ledger.Entry) { e.Outbox.Park(d.Now) })
 	}
 	d.ExpectExit("endpoint enable ShopA", gatewayctl.ExitDone, "100 would be queued\n")
 	d.ExpectExit("endpoint enable ShopA"+gatewayctltest.Confirm, gatewayctl.ExitDone, "100 queued\n")

@@ -288,9 +288,13 @@ func sampleNotification(p *merchant.Profile, now time.Time) []byte {
 	country, _ := market.ByAlpha2(p.DefaultCountry())
 	key := ledger.Key{Kind: ledger.Payment, ID: p.Name + "_0"}
 	e := &ledger.Entry{
-		Key: key, Status: ledger.Failed, Operator: p.Operators[0], Channel: "ussd", AmountAsSent: "100",
-		Currency: country.Currency, CountryAsSent: country.Alpha2, MerchantReference: p.Name, MerchantState: "test",
-		TransactionID: ledger.PaymentTransactionID(key.ID), CreatedAt: now, FinalAt: now,
+		Key: key, Progress: ledger.Progress{Status: ledger.Failed, FinalAt: now},
+		Route: ledger.Route{Operator: p.Operators[0]},
+		Request: ledger.Request{
+			Channel: "ussd", CountryAsSent: country.Alpha2, Reference: p.Name, State: "test",
+			TransactionID: ledger.PaymentTransactionID(key.ID),
+		},
+		Amount: ledger.Amount{AsSent: "100", Currency: country.Currency}, CreatedAt: now,
 	}
 	return delivery.NotificationBody(e, ledger.Notification{Status: e.Status}, "")
 }

@@ -348,12 +348,12 @@ func becameFinal(e *ledger.Entry) time.Time {
 	case !e.Manual.At.IsZero():
 		return e.Manual.At
 	}
-	for _, a := range e.CallAttempts {
+	for _, a := range e.Call.Attempts {
 		if a.Outcome == outcome {
 			return a.At.Add(time.Duration(a.Millis) * time.Millisecond)
 		}
 	}
-	if queued := slices.Concat(e.Delivered, e.Outbox); len(queued) > 0 {
+	if queued := slices.Concat(e.Outbox.Delivered, e.Outbox.Waiting); len(queued) > 0 {
 		return queued[0].At // a charge's only notification: the write that recorded the outcome queued it
 	}
 	return e.UpdatedAt

@@ -300,19 +300,19 @@ func TestExportedOnTheDayOfItsOutcome(t *testing.T) {
 	}
 	for name, change := range map[string]func(e *ledger.Entry){
 		"a manual outcome, then the merchant's repeat": charge(ledger.Done, func(e *ledger.Entry) {
-			e.Manual = ledger.ManualResolution{Outcome: ledger.ManuallyApplied, At: recorded}
-			e.CallAttempts = []ledger.CallAttempt{{At: written, Outcome: ledger.CallSucceeded}}
+			e.Manual.ManualResolution = ledger.ManualResolution{Outcome: ledger.ManuallyApplied, At: recorded}
+			e.Call.Attempts = []ledger.CallAttempt{{At: written, Outcome: ledger.CallSucceeded}}
 		}),
 		"a retry that succeeded, then the notification's attempts": charge(ledger.Done, func(e *ledger.Entry) {
-			e.CallAttempts = attempt(ledger.CallSucceeded)
+			e.Call.Attempts = attempt(ledger.CallSucceeded)
 		}),
 		"a refusal, then a conflict": charge(ledger.Refused, func(e *ledger.Entry) {
-			e.CallAttempts = append(attempt(ledger.CallRefused), ledger.CallAttempt{
+			e.Call.Attempts = append(attempt(ledger.CallRefused), ledger.CallAttempt{
 				At: written, Outcome: ledger.CallSucceeded,
 			})
 		}),
 		"a late response, then the notification's attempts": charge(ledger.Done, func(e *ledger.Entry) {
-			e.Outbox = []ledger.Notification{{ID: "w", Status: ledger.Successful, At: recorded, Attempts: 9}}
+			e.Outbox.Waiting = []ledger.Notification{{ID: "w", Status: ledger.Successful, At: recorded, Attempts: 9}}
 		}),
 		"no later write": charge(ledger.Done, func(e *ledger.Entry) { e.UpdatedAt = recorded }),
 	} {

@@ -227,9 +227,10 @@ func (c *generatedLedger) Day(_ context.Context, _ string, _ time.Time, cursor s
 // Get implements ledger.Reader.
 func (c *generatedLedger) Get(_ context.Context, key ledger.Key) (*ledger.Entry, error) {
 	return &ledger.Entry{
-		Key: key, MerchantID: c.shop.ID, Merchant: "ShopA", State: ledger.Done, Status: ledger.Successful,
-		CreatedAt: c.at, AmountMinor: 1000,
-		Currency: "XOF", ResponseBody: bytes.Repeat([]byte("x"), 1000),
+		Key: key, Merchant: ledger.Merchant{ID: c.shop.ID, Name: "ShopA"}, Call: ledger.Call{State: ledger.Done},
+		Progress:  ledger.Progress{Status: ledger.Successful},
+		CreatedAt: c.at, Amount: ledger.Amount{Minor: 1000, Currency: "XOF"},
+		Response: ledger.Response{Body: bytes.Repeat([]byte("x"), 1000)},
 	}, nil
 }
 

@@ -19,13 +19,14 @@ import (
 // matchingField names the field of an entry that has a value, "" for none.
 func matchingField(e *ledger.Entry, value string) string {
 	fields := []struct{ name, value string }{
-		{"order_id or id", e.ID}, {"clientCorrelator", e.Correlator}, {"referenceCode", e.ReferenceCode},
-		{"upstream key", e.UpstreamKey}, {"Transaction-id", e.TransactionID},
+		{"order_id or id", e.ID}, {"clientCorrelator", e.Request.Correlator},
+		{"referenceCode", e.Request.ReferenceCode},
+		{"upstream key", e.Route.UpstreamKey}, {"Transaction-id", e.Request.TransactionID},
 		{"operator's reference", e.OperatorReference}, {"operator's reference", e.Claim.OperatorReference},
-		{"operator's reference", e.ManualReference},
-		{"reference", e.MerchantReference}, {"callbackData", e.CallbackData},
+		{"operator's reference", e.Manual.Reference},
+		{"reference", e.Request.Reference}, {"callbackData", e.Request.CallbackData},
 	}
-	for _, n := range slices.Concat(e.Delivered, e.Outbox) {
+	for _, n := range slices.Concat(e.Outbox.Delivered, e.Outbox.Waiting) {
 		fields = append(fields, struct{ name, value string }{"webhook-id", n.ID})
 	}
 	for _, f := range fields {
@@ -33,7 +34,7 @@ func matchingField(e *ledger.Entry, value string) string {
 			return f.name
 		}
 	}
-	for _, number := range []string{e.MSISDN, e.MSISDNReported, e.Claim.MSISDN} {
+	for _, number := range []string{e.Request.MSISDN, e.Payer, e.Claim.MSISDN} {
 		if sameNumber(number, value) {
 			return "MSISDN"
 		}
@@ -142,7 +143,7 @@ type finder struct {
 }
 
 func (f *finder) add(e *ledger.Entry, field string) {
-	isOwner := func(p *merchant.Profile) bool { return p.ID == e.MerchantID }
+	isOwner := func(p *merchant.Profile) bool { return p.ID == e.Merchant.ID }
 	if e == nil || f.found[e.Key] || !slices.ContainsFunc(f.merchants, isOwner) {
 		return
 	}

@@ -22,27 +22,29 @@ func findFixture(t *testing.T) (d *gatewayctltest.Tool, pay, charge, sms *ledger
 	d, shop := gatewayctltest.NewShop(t)
 	d.Apply("merchant add ShopB --country ci --operator sandbox")
 	pay = d.AddDeliveredPayment(shop, 1, d.Now)
-	pay.TransactionID, pay.OperatorReference, pay.MerchantReference = ledger.PaymentTransactionID(pay.ID), "OP-77",
+	pay.Request.TransactionID, pay.OperatorReference, pay.Request.Reference = ledger.PaymentTransactionID(pay.ID),
+		"OP-77",
 		"INV 9"
 	d.Ledger.Overwrite(pay)
 	charge = d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
-	charge.UpstreamKey = ledger.UpstreamKey("ShopA", "c1", "")
+	charge.Route.UpstreamKey = ledger.UpstreamKey("ShopA", "c1", "")
 	d.Ledger.Overwrite(charge)
 	if _, err := d.Ledger.ClaimReference(context.Background(), charge); err != nil {
 		t.Fatal(err)
 	}
 	sms = d.MustReadEntry(d.AddUnknownSMS(shop, "m1"))
-	sms.CallbackData = "cb-1"
+	sms.Request.CallbackData = "cb-1"
 	d.Ledger.Overwrite(sms)
 	return d, pay, charge, sms
 }
 
 func TestFind(t *testing.T) {
 	d, pay, charge, sms := findFixture(t)
-	d.AddDeliveredPayment(merchants.Onboarding{View: merchants.View{ID: pay.MerchantID, Name: "ShopA"}}, 2, d.Now)
+	d.AddDeliveredPayment(merchants.Onboarding{View: merchants.View{ID: pay.Merchant.ID, Name: "ShopA"}}, 2, d.Now)
 	other := pay.Clone()
-	other.ID, other.MSISDN = "ShopA_3", "0707079999"
-	other.TransactionID, other.OperatorReference, other.MerchantReference, other.Delivered = "t3", "OP-3", "", nil
+	other.ID, other.Request.MSISDN = "ShopA_3", "0707079999"
+	other.Request.TransactionID, other.OperatorReference, other.Request.Reference, other.Outbox.Delivered = "t3",
+		"OP-3", "", nil
 	d.Ledger.Overwrite(other)
 	for _, c := range []struct {
 		value, by string
@@ -57,11 +59,11 @@ func TestFind(t *testing.T) {
 		{"ShopA.c1", "clientCorrelator", []*ledger.Entry{charge}, false},
 		{"=1+1", "referenceCode", []*ledger.Entry{charge}, false},
 		{strings.ToUpper(charge.ID), "id", []*ledger.Entry{charge}, false},
-		{strings.ToUpper(pay.TransactionID), "Transaction-id", []*ledger.Entry{pay}, true},
-		{pay.TransactionID, "Transaction-id", []*ledger.Entry{pay}, true},
+		{strings.ToUpper(pay.Request.TransactionID), "Transaction-id", []*ledger.Entry{pay}, true},
+		{pay.Request.TransactionID, "Transaction-id", []*ledger.Entry{pay}, true},
 		{"OP-77", "operator's reference", []*ledger.Entry{pay}, true},
 		{"INV 9", "reference", []*ledger.Entry{pay}, true},
-		{pay.Delivered[0].ID, "webhook-id", []*ledger.Entry{pay}, true},
+		{pay.Outbox.Delivered[0].ID, "webhook-id", []*ledger.Entry{pay}, true},
 		{"+225 07 07 07 99 99", "MSISDN", []*ledger.Entry{other}, true},
 		{"cb-1", "callbackData", []*ledger.Entry{sms}, true},
 	} {
@@ -103,7 +105,7 @@ func TestFindRange(t *testing.T) {
 	found := gatewayctltest.Query[transactions.FindResult](d, "find OP-77 --since 2026-02-01 --merchant shopa")
 	gatewayctltest.Equal(t, "found in old days", len(found.Matches), 1)
 	// With --since the days are read also if a key has the value: the payment's reference is the charge's key.
-	pay.MerchantReference = "c1"
+	pay.Request.Reference = "c1"
 	d.Ledger.Overwrite(pay)
 	gatewayctltest.Equal(t, "by key only", len(gatewayctltest.Query[transactions.FindResult](d, "find c1").Matches), 1)
 	gatewayctltest.Equal(t, "by key and in the days",
@@ -139,7 +141,7 @@ func TestShowCallAttempts(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	e := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
 	e.SentAt, e.ReservedAt = d.Now.Add(2*time.Minute), d.Now.Add(2*time.Minute)
-	e.CallAttempts = []ledger.CallAttempt{
+	e.Call.Attempts = []ledger.CallAttempt{
 		{At: d.Now, Outcome: ledger.CallNotSent, Reason: "limit-store", Response: 503},
 		{At: d.Now.Add(time.Minute), Millis: 1200, Outcome: ledger.CallNotApplied, Reason: "unavailable",
 			HTTPStatus: 503, Response: 503},
@@ -173,11 +175,11 @@ func TestShowAndList(t *testing.T) {
 	e := d.AddDeliveredPayment(shop, 1, d.Now)
 	e.Conflicts = []ledger.Conflict{{Status: ledger.Failed, Reason: "final", Source: "callback",
 		At: d.Now.Add(3 * time.Second)}}
-	e.Outbox = []ledger.Notification{{
+	e.Outbox.Waiting = []ledger.Notification{{
 		ID: "w2", Status: "late", At: d.Now.Add(4 * time.Second), Attempts: 2, DeadReason: "410", LastReason: "gone",
 		LastStatus: 410,
 	}}
-	e.NotifToken, e.MerchantState = "NOTIFTOKEN", "STATE"
+	e.Outbox.NotifToken, e.Request.State = "NOTIFTOKEN", "STATE"
 	d.Ledger.Overwrite(e)
 	failed := d.AddDeliveredPayment(shop, 2, d.Now)
 	failed.Status, failed.FailureReason = ledger.Failed, ledger.NotEnoughFunds

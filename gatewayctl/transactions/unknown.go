@@ -91,7 +91,7 @@ func (c *unknownResolve) Run(s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	if e.CountsDailyAmount && s.Stores.DailyAmounts == nil {
+	if e.Amount.CountsDaily && s.Stores.DailyAmounts == nil {
 		return output.UsageError("the amount of %s counts against the merchant's daily limit and may need a refund: "+
 			"name the table of limits with LIMIT_TABLE or --limit-table", c.ID)
 	}
@@ -100,7 +100,7 @@ func (c *unknownResolve) Run(s *session.Session) error {
 		return err
 	}
 	var resolved *ledger.Entry
-	return s.ExecuteAndShow("resolve as "+c.As, key.String()+" of "+e.Merchant, func() (string, error) {
+	return s.ExecuteAndShow("resolve as "+c.As, key.String()+" of "+e.Merchant.Name, func() (string, error) {
 		var limitRefundErr, failed error
 		resolved, limitRefundErr, failed = entries.Resolve(s, key, change)
 		if failed != nil {
@@ -145,7 +145,7 @@ func (c *unknownResolve) resolution(s *session.Session, e *ledger.Entry) (entrie
 		ResponseStatus: refusal.Status, ResponseBody: refusal.Body, UserSMS: userSMS, Lifetime: s.PaymentLifetime,
 	}
 	if e.Kind == ledger.Charge {
-		p, err := s.FindMerchant(e.MerchantID)
+		p, err := s.FindMerchant(e.Merchant.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 	response := confirmer.LookUp(s, e)
 	if response.Supported && !response.Responded {
 		return nil, fmt.Errorf("operator %s reported no status of %s, run the command again. If it stays so, get the "+
-			"outcome from the operator and use --as: %w", e.Operator, e.ID, response.Cause)
+			"outcome from the operator and use --as: %w", e.Route.Operator, e.ID, response.Cause)
 	}
 	apply := func(e *ledger.Entry, now time.Time) bool {
 		return confirmer.ApplyLookup(e, response, s.PaymentLifetime, ledger.Timestamp(now))
@@ -226,18 +226,19 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 	case e.State == ledger.Released && e.Claim.Status == "":
 		return nil, errNotApplied
 	case !response.Supported:
-		return nil, fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Operator, e.ID)
+		return nil, fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Route.Operator,
+			e.ID)
 	case response.NotFound && row.NotFound == operator.NotFoundNeverSent &&
 		e.Clone().EndNeverSent(e.ReservedAt) != ledger.Unchanged:
 		from := confirm.NeverSentFrom(row, e).Add(ledger.ClockMargin)
 		return nil, fmt.Errorf("operator %s has no order %s. If this is still so at %s, it was never sent: the "+
-			"gateway ends it by itself, or run the command again then", e.Operator, e.ID, output.FormatTime(from))
+			"gateway ends it by itself, or run the command again then", e.Route.Operator, e.ID, output.FormatTime(from))
 	case response.NotFound:
 		return nil, fmt.Errorf("operator %s has no order %s: confirm it with the operator, then use --as failed",
-			e.Operator, e.ID)
+			e.Route.Operator, e.ID)
 	default:
 		return nil, fmt.Errorf("operator %s reports %s for %s, which is not final: run the command again later",
-			e.Operator, response.Report.Status, e.ID)
+			e.Route.Operator, response.Report.Status, e.ID)
 	}
 	return change, nil
 }

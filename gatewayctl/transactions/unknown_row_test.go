@@ -54,9 +54,9 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 			failed},
 		{"too early by the clock's margin", "mtn-momo/a1", 0, nil, neverSent - time.Second, tooEarly, resolution{}},
 		{"it was released", "mtn-momo/a1", 0, func(e *ledger.Entry) {
-			e.State, e.PollAt = ledger.Released, time.Time{}
+			e.State, e.Poll.At = ledger.Released, time.Time{}
 		}, time.Hour, "it was certainly not applied", resolution{}},
-		{"the key is another's", "mtn-momo/a1", 0, func(e *ledger.Entry) { e.KeyTaken = true }, time.Hour,
+		{"the key is another's", "mtn-momo/a1", 0, func(e *ledger.Entry) { e.ForeignKey = true }, time.Hour,
 			"confirm it with the operator", resolution{}},
 		{"a page that was stored", "orange-webpay/a1", 0, nil, time.Hour, "no status lookup", resolution{}},
 		{"never prepared", "orange-cm/a1", 0, nil, time.Minute, `platform orange-cm the payment is released`, released},
@@ -66,8 +66,9 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d, shop := gatewayctltest.NewShop(t)
 			e := d.MustReadEntry(d.AddUnknownPayment(shop))
-			e.Operator, e.Country, e.Account, e.ResponseStatus, e.EverUnknown = "mtn", "CM", c.account, c.response, true
-			e.CountsDailyAmount = true
+			e.Route.Operator, e.Route.Country, e.Route.Account, e.Response.Status, e.EverUnknown = "mtn", "CM",
+				c.account, c.response, true
+			e.Amount.CountsDaily = true
 			if c.change != nil {
 				c.change(e)
 			}
@@ -94,7 +95,7 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 func TestConflictOfADryRun(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	e := d.MustReadEntry(d.AddUnknownPayment(shop))
-	e.Operator, e.Country, e.Account, e.Currency = "mtn", "CM", "mtn-momo/a1", "XAF"
+	e.Route.Operator, e.Route.Country, e.Route.Account, e.Amount.Currency = "mtn", "CM", "mtn-momo/a1", "XAF"
 	d.Ledger.Overwrite(e)
 	server := newMoMoServerOf(t, http.StatusOK,
 		`{"externalId":"ShopA_1","status":"SUCCESSFUL","amount":"99","currency":"XAF"}`)

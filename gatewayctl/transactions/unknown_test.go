@@ -29,7 +29,7 @@ type resolution struct {
 }
 
 func resolutionOf(e *ledger.Entry) resolution {
-	return resolution{e.State, e.Status, e.ResponseStatus, len(e.Outbox), e.Manual.Outcome, e.Manual.Who,
+	return resolution{e.State, e.Status, e.Response.Status, len(e.Outbox.Waiting), e.Manual.Outcome, e.Manual.Who,
 		e.Manual.Reason}
 }
 
@@ -73,7 +73,7 @@ func TestUnknown(t *testing.T) {
 	e := d.MustReadEntry(payment)
 	gatewayctltest.Equal(t, "payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful",
 		"local:ama@host", "test"})
-	gatewayctltest.Equal(t, "SMS to the payer", e.UserSMS, ledger.UserSMSDue)
+	gatewayctltest.Equal(t, "SMS to the payer", e.UserSMS.State, ledger.UserSMSDue)
 	d.ExpectOutput("payment show ShopA_1", "resolved manually", "successful, by local:ama@host: test")
 	d.ExpectExit("unknown resolve charge "+charge.ID+" --as not-applied", gatewayctl.ExitDone,
 		"ShopA: refused. Nothing")
@@ -82,8 +82,8 @@ func TestUnknown(t *testing.T) {
 	gatewayctltest.Equal(t, "charge", resolutionOf(e),
 		resolution{ledger.Refused, "", 400, 0, "not-applied", "local:ama@host", "test"})
 	gatewayctltest.Equal(t, "charge is due", e.DueAt, time.Time{})
-	if !strings.Contains(string(e.ResponseBody), "SVC0270") {
-		t.Errorf("the stored response of the charge lacks SVC0270: %s", e.ResponseBody)
+	if !strings.Contains(string(e.Response.Body), "SVC0270") {
+		t.Errorf("the stored response of the charge lacks SVC0270: %s", e.Response.Body)
 	}
 	d.ExpectExit("unknown resolve charge "+charge.ID+" --as applied"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
 		"outcome is known: refused")
@@ -117,8 +117,9 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 // addOrangeSMS stores an SMS whose outcome is unknown at a platform that gets no key of ours.
 func addOrangeSMS(d *gatewayctltest.Tool, shop merchants.Onboarding) *ledger.Entry {
 	e := d.MustReadEntry(d.AddUnknownSMS(shop, "m1"))
-	e.Operator, e.Account, e.Sender, e.UpstreamKey = "orange", "orange-sms/main", "tel:+2250000", "ShopA.m1"
-	e.ReservedAt, e.SentAt, e.PollAt = d.Now, d.Now, d.Now.Add(ledger.StaleAfter)
+	e.Route.Operator, e.Route.Account, e.Request.Sender, e.Route.UpstreamKey = "orange", "orange-sms/main",
+		"tel:+2250000", "ShopA.m1"
+	e.ReservedAt, e.SentAt, e.Poll.At = d.Now, d.Now, d.Now.Add(ledger.StaleAfter)
 	e.Reschedule()
 	d.Ledger.Overwrite(e)
 	return e
@@ -171,7 +172,7 @@ func TestUnknowable(t *testing.T) {
 	gatewayctltest.Equal(t, "listed after it was closed", listed(e.Key), false)
 	gatewayctltest.Equal(t, "another SMS is listed", listed(kept.Key), true)
 	d.Apply(line+" --operator-reference OS-77", line)
-	gatewayctltest.Equal(t, "reference after a second decision", d.MustReadEntry(e.Key).ManualReference, "OS-77")
+	gatewayctltest.Equal(t, "reference after a second decision", d.MustReadEntry(e.Key).Manual.Reference, "OS-77")
 	d.ExpectOutput("sms show "+e.ID, "closed as unknowable", "resolved manually", "unknowable, by local:ama@host: test")
 	d.Apply("unknown resolve sms " + e.ID + " --as applied")
 	gatewayctltest.Equal(t, "a later statement of the operator", d.MustReadEntry(e.Key).State, ledger.Done)
@@ -183,18 +184,18 @@ func TestChargeNotif(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	off, on := d.AddUnknownCharge(shop, "c1"), d.AddUnknownCharge(shop, "c2")
 	d.Apply("unknown resolve charge "+off.ID+" --as applied", "merchant change ShopA --charge-notif on")
-	gatewayctltest.Equal(t, "notifications without the flag", len(d.MustReadEntry(off).Outbox), 0)
+	gatewayctltest.Equal(t, "notifications without the flag", len(d.MustReadEntry(off).Outbox.Waiting), 0)
 	d.MustRun("unknown resolve charge "+on.ID+" --as not-applied --reason test", nil)
-	gatewayctltest.Equal(t, "notifications of a dry run", len(d.MustReadEntry(on).Outbox), 0)
+	gatewayctltest.Equal(t, "notifications of a dry run", len(d.MustReadEntry(on).Outbox.Waiting), 0)
 	d.Apply("unknown resolve charge " + on.ID + " --as not-applied")
 	e := d.MustReadEntry(on)
-	gatewayctltest.Equal(t, "notifications", len(e.Outbox), 1)
-	gatewayctltest.Equal(t, "address", e.NotifyURL, "https://shop.example/n")
+	gatewayctltest.Equal(t, "notifications", len(e.Outbox.Waiting), 1)
+	gatewayctltest.Equal(t, "address", e.Outbox.URL, "https://shop.example/n")
 	d.ExpectOutput("deliveries show "+on.ID, "https://shop.example/n", "failed", "waiting")
-	e.MarkDelivered(on.ID, d.Now)
+	e.Outbox.MarkDelivered(on.ID, d.Now)
 	d.Ledger.Overwrite(e)
 	d.Apply("deliveries replay " + on.ID)
-	gatewayctltest.Equal(t, "replays", len(d.MustReadEntry(on).Replays), 1)
+	gatewayctltest.Equal(t, "replays", len(d.MustReadEntry(on).Outbox.Replays), 1)
 	d.Apply("merchant change ShopA --charge-notif off")
 	d.ExpectExit("merchant add ShopB --country ci --operator sandbox --charge-notif on"+gatewayctltest.Confirm,
 		gatewayctl.ExitUsage,
@@ -252,31 +253,32 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	d := gatewayctltest.New(t)
 	key := d.AddUnknownCharge(d.OnboardShop(), "c1")
 	e := d.MustReadEntry(key)
-	e.CountsDailyAmount, e.SentAt = true, d.Now
+	e.Amount.CountsDaily, e.SentAt = true, d.Now
 	d.Ledger.Overwrite(e)
 	amounts := d.Stores().DailyAmounts
 	limitedTo := func(minor int64) *merchant.Profile {
-		return &merchant.Profile{DailyAmounts: map[string]int64{e.Currency: minor}}
+		return &merchant.Profile{DailyAmounts: map[string]int64{e.Amount.Currency: minor}}
 	}
 	over := func(limit int64) error {
 		other := d.MustReadEntry(key)
 		other.ID, other.Version, other.EverUnknown = other.ID+"-other", 1, false
 		return amounts.Reserve(t.Context(), limitedTo(limit), other)
 	}
-	if err := amounts.Reserve(t.Context(), limitedTo(e.AmountMinor), e); err != nil || over(e.AmountMinor) == nil {
+	if err := amounts.Reserve(t.Context(), limitedTo(e.Amount.Minor), e); err != nil || over(e.Amount.Minor) == nil {
 		t.Fatalf("the day is not full: %v", err)
 	}
 	d.MustRun("unknown resolve charge "+key.ID+" --as not-applied", nil)
-	if over(e.AmountMinor) == nil {
+	if over(e.Amount.Minor) == nil {
 		t.Error("a dry run refunded the amount")
 	}
 	d.Apply("unknown resolve charge " + key.ID + " --as not-applied")
-	if err := over(e.AmountMinor); err != nil {
+	if err := over(e.Amount.Minor); err != nil {
 		t.Errorf("the amount was not refunded: %v", err)
 	}
-	again := d.AddUnknownCharge(merchants.Onboarding{View: merchants.View{ID: e.MerchantID, Name: e.Merchant}}, "c2")
+	again := d.AddUnknownCharge(merchants.Onboarding{View: merchants.View{ID: e.Merchant.ID, Name: e.Merchant.Name}},
+		"c2")
 	limited := d.MustReadEntry(again)
-	limited.CountsDailyAmount = true
+	limited.Amount.CountsDaily = true
 	d.Ledger.Overwrite(limited)
 	d.ChangeStores(func(s *deployment.Stores) { s.DailyAmounts = nil })
 	d.ExpectExit("unknown resolve charge "+again.ID+" --as not-applied"+gatewayctltest.Confirm, gatewayctl.ExitUsage,
@@ -301,7 +303,7 @@ func TestResolveWithOperatorReference(t *testing.T) {
 	d.ExpectExit(line+" --as applied", gatewayctl.ExitDone, warning)
 	d.ExpectExit(line+" --as applied"+gatewayctltest.Confirm, gatewayctl.ExitDone, warning)
 	e = d.MustReadEntry(charge)
-	gatewayctltest.Equal(t, "stored", e.ManualReference, "OM-77")
+	gatewayctltest.Equal(t, "stored", e.Manual.Reference, "OM-77")
 	gatewayctltest.Equal(t, "what the merchant gets", e.OperatorReference, "")
 	d.ExpectOutput("charge show "+charge.ID, "operator's reference", "OM-77", "test; operator's reference: OM-77")
 	d.ExpectOutput("find OM-77", charge.ID)
@@ -321,7 +323,7 @@ func TestResolvePaymentThatMayStillFinish(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	d.UseSandboxOperator()
 	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.Status, e.FinalAt, e.Delivered, e.PollAt, e.ReservedAt = ledger.Pending, time.Time{}, nil,
+	e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At, e.ReservedAt = ledger.Pending, time.Time{}, nil,
 		d.Now.Add(time.Minute), d.Now
 	e.Reschedule()
 	d.Ledger.Overwrite(e)

@@ -224,7 +224,7 @@ func shape(e operationtest.Exception) string {
 func TestWebhooks(t *testing.T) {
 	g := newGateway(t)
 	payment := g.kit.StoreFinalPayment(orderID, ledger.Successful, examplePayment)
-	payment.Channel, payment.NotifToken = "web", "nt-1"
+	payment.Request.Channel, payment.Outbox.NotifToken = "web", "nt-1"
 	message := g.kit.StoreMessage(messageID)
 	body := func(e *ledger.Entry, status ledger.Status) []byte {
 		return delivery.NotificationBody(e, ledger.Notification{Status: status}, "https://api.example.com")
@@ -238,14 +238,15 @@ func TestWebhooks(t *testing.T) {
 		bodies["notifyDelivery "+string(status)] = body(message, status)
 	}
 	charge := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Charge, ID: chargeID}, State: ledger.Done, AmountAsSent: "500", Currency: "XOF",
-		ReferenceCode: "REF-1001",
+		Key: ledger.Key{Kind: ledger.Charge, ID: chargeID}, Call: ledger.Call{State: ledger.Done},
+		Amount:  ledger.Amount{AsSent: "500", Currency: "XOF"},
+		Request: ledger.Request{ReferenceCode: "REF-1001"},
 	}
 	bodies["notifyCharge applied"] = body(charge, ledger.Successful)
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
 	})
-	charge.State, charge.ResponseStatus, charge.ResponseBody = ledger.Refused, refusal.Status, refusal.Body
+	charge.State, charge.Response.Status, charge.Response.Body = ledger.Refused, refusal.Status, refusal.Body
 	bodies["notifyCharge not applied"] = body(charge, ledger.Failed)
 	for _, hook := range webhooks(t) {
 		schema := compiled(t, hook.Body["application/json"].Schema)

@@ -133,14 +133,14 @@ func (g *gateway) token(now func() time.Time) *token.Operation {
 func (g *gateway) seed() *gateway {
 	g.kit.StorePendingPayment(orderID, examplePayment)
 	message := g.kit.StoreMessage(messageID)
-	message.Sender = sender
+	message.Request.Sender = sender
 	g.kit.StoreEntry(message)
 	return g
 }
 
 // examplePayment sets the values of the examples in a payment.
 func examplePayment(e *ledger.Entry) {
-	e.MerchantState, e.MSISDN, e.AmountAsSent, e.AmountMinor = "cart%3D42", "+2250700002000", "1000", 1000
+	e.Request.State, e.Request.MSISDN, e.Amount.AsSent, e.Amount.Minor = "cart%3D42", "+2250700002000", "1000", 1000
 }
 
 // call returns the request of an example of an operation.

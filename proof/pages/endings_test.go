@@ -280,7 +280,7 @@ func orEmpty(texts []string) []string {
 // readEnding returns what a merchant reads of a payment: its status if that implies the reason, else the reason.
 func readEnding(status ledger.Status, reason ledger.FailureReason) string {
 	if status == ledger.Failed {
-		return "`" + string((&ledger.Entry{FailureReason: reason}).WhyNotPaid(status)) + "`"
+		return "`" + string((&ledger.Entry{Progress: ledger.Progress{FailureReason: reason}}).WhyNotPaid(status)) + "`"
 	}
 	return "`" + string(status) + "`"
 }

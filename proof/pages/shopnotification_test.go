@@ -32,8 +32,9 @@ func (s *shop) checkChargeNotification() {
 	refusal := oneapi.Render(&fault.Fault{Kind: fault.OperatorError,
 		OperatorException: &fault.OperatorException{MessageID: "POL1000"}})
 	body := delivery.NotificationBody(&ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Charge, ID: "c-1"}, State: ledger.Refused, Correlator: "charge-" + number,
-		ReferenceCode: "REF-" + number, ResponseStatus: refusal.Status, ResponseBody: refusal.Body,
+		Key: ledger.Key{Kind: ledger.Charge, ID: "c-1"}, Call: ledger.Call{State: ledger.Refused},
+		Request:  ledger.Request{Correlator: "charge-" + number, ReferenceCode: "REF-" + number},
+		Response: ledger.Response{Status: refusal.Status, Body: refusal.Body},
 	}, ledger.Notification{Status: ledger.Failed}, s.gateway.Info().BaseURL)
 	now := time.Now()
 	status, text, _ := localtest.Send(s.t, http.MethodPost, s.address+"/webhook", string(body), http.Header{

@@ -65,15 +65,15 @@ func (a *amounts) changeMark(mark string, amount int64) {
 	grown := amount - a.marks[mark]
 	a.marks[mark] = amount
 	a.counted[key] += grown
-	sum := e.MerchantID + "#" + e.Currency + "#" + day
+	sum := e.Merchant.ID + "#" + e.Amount.Currency + "#" + day
 	a.marked[sum] += grown
 	a.changed = append(a.changed, sum)
 	if grown > 0 {
 		a.growing = append(a.growing, e)
 	}
 	// A send after a release moves the amount to its own day: the refund of the earlier day may come after it.
-	isMoved := a.counted[key] >= e.AmountMinor
-	if amount == 0 && grown < 0 && !isMoved && a.checker.hasEffect(e) && !a.checker.world.lied(e.UpstreamKey) {
+	isMoved := a.counted[key] >= e.Amount.Minor
+	if amount == 0 && grown < 0 && !isMoved && a.checker.hasEffect(e) && !a.checker.world.lied(e.Route.UpstreamKey) {
 		a.checker.fail(6, "%s was applied, and its amount was refunded", key)
 	}
 }
@@ -107,7 +107,7 @@ func (a *amounts) check() {
 // effect checks that an amount was counted before its operator applied it. One late success is excused: that of a
 // payment that had ended before.
 func (a *amounts) effect(e *ledger.Entry, effect outside.Effect) {
-	if effect.Kind == outside.KindSMS || !e.CountsDailyAmount || e.Status.Final() && e.NotApplied() {
+	if effect.Kind == outside.KindSMS || !e.Amount.CountsDaily || e.Status.Final() && e.NotApplied() {
 		return
 	}
 	if counted := a.counted[e.Key.String()]; counted < effect.AmountMinor {
@@ -120,14 +120,14 @@ func (a *amounts) effect(e *ledger.Entry, effect outside.Effect) {
 func (a *amounts) checkEnd(e *ledger.Entry) {
 	counted := a.counted[e.Key.String()]
 	switch {
-	case !e.CountsDailyAmount:
+	case !e.Amount.CountsDaily:
 		if counted != 0 && !a.checker.world.amountsMayStay {
 			a.checker.fail(6, "%s counts against no limit, and %d is counted", e.Key, counted)
 		}
 	case e.NotApplied() && counted > a.kept[e.Key.String()] && !a.checker.world.amountsMayStay:
 		a.checker.fail(6, "%s of %s was not applied, and %d is still counted", e.Key, e.SentAt, counted)
-	case !e.NotApplied() && counted > e.AmountMinor && !a.checker.world.amountsMayStay:
-		a.checker.fail(6, "%s of %s has the amount %d, and %d is counted", e.Key, e.SentAt, e.AmountMinor, counted)
+	case !e.NotApplied() && counted > e.Amount.Minor && !a.checker.world.amountsMayStay:
+		a.checker.fail(6, "%s of %s has the amount %d, and %d is counted", e.Key, e.SentAt, e.Amount.Minor, counted)
 	}
 }
 
@@ -147,8 +147,9 @@ func (a *amounts) transition(key string, before, after *ledger.Entry) {
 	isSuccess := after.Kind == ledger.Payment && after.Status == ledger.Successful && before.Status != after.Status
 	isDayDeleted := time.Now().After(day.Add(3*24*time.Hour - maxSkew)) // two days after its end
 	counted := a.counted[key]
-	if isSuccess && after.CountsDailyAmount && counted < after.AmountMinor && !isDayDeleted {
-		a.checker.fail(6, "%s of %s became successful with %d, and %d is counted", key, after.SentAt, after.AmountMinor,
+	if isSuccess && after.Amount.CountsDaily && counted < after.Amount.Minor && !isDayDeleted {
+		a.checker.fail(6, "%s of %s became successful with %d, and %d is counted", key, after.SentAt,
+			after.Amount.Minor,
 			counted)
 	}
 }

@@ -205,7 +205,7 @@ func (w *World) addHost(s *shop, i *instance) {
 // replayDelivery sends the notifications of one transaction again, also those that were delivered.
 func (w *World) replayDelivery(s *shop, i *instance) {
 	for e := range w.checker.all() {
-		if e.MerchantID == s.profile.ID && len(e.Delivered) > 0 {
+		if e.Merchant.ID == s.profile.ID && len(e.Outbox.Delivered) > 0 {
 			w.runCommand(i, "deliveries", "replay", e.ID)
 			return
 		}

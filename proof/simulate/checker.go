@@ -103,7 +103,7 @@ func (c *checker) change(change *model.Change) {
 	if after.State == ledger.Released {
 		c.released[after.Key] = true
 	}
-	c.byUpstream[effectKinds[after.Kind]+" "+after.UpstreamKey] = change.Key
+	c.byUpstream[effectKinds[after.Kind]+" "+after.Route.UpstreamKey] = change.Key
 	c.due.add(change.Key, after.DueAt)
 	if c.world.hasStory {
 		c.world.logf("stored %s v%d: %s/%s%s", change.Key, after.Version, after.State, after.Status, outboxText(after))
@@ -127,7 +127,7 @@ func (c *checker) change(change *model.Change) {
 
 func outboxText(e *ledger.Entry) string {
 	text := ""
-	for _, n := range e.Outbox {
+	for _, n := range e.Outbox.Waiting {
 		text += fmt.Sprintf(" [%s n=%d next %s dead %q parked %v]", n.Status, n.Attempts,
 			n.NextAttemptAt.Sub(bubbleStart), n.DeadReason, n.Parked)
 	}
@@ -150,17 +150,18 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 	if final && after.State != before.State {
 		c.fail(2, "%s: the state %s became %s", key, before.State, after.State)
 	}
-	mayRepin := before.State == ledger.Released && before.Fingerprint == ""
-	if !mayRepin && (after.Account != before.Account || after.UpstreamKey != before.UpstreamKey) {
-		c.fail(2, "%s: its account and its key at the operator were %q %q, and are %q %q", key, before.Account,
-			before.UpstreamKey, after.Account, after.UpstreamKey)
+	mayRepin := before.State == ledger.Released && before.Request.Fingerprint == ""
+	if !mayRepin && (after.Route.Account != before.Route.Account ||
+		after.Route.UpstreamKey != before.Route.UpstreamKey) {
+		c.fail(2, "%s: its account and its key at the operator were %q %q, and are %q %q", key, before.Route.Account,
+			before.Route.UpstreamKey, after.Route.Account, after.Route.UpstreamKey)
 	}
-	if before.ResponseStatus != 0 && (after.ResponseStatus != before.ResponseStatus ||
-		!bytes.Equal(after.ResponseBody, before.ResponseBody)) {
+	if before.Response.Status != 0 && (after.Response.Status != before.Response.Status ||
+		!bytes.Equal(after.Response.Body, before.Response.Body)) {
 		c.fail(3, "%s: the stored response changed", key)
 	}
 	isDone := after.State == ledger.Done && before.State != ledger.Done && after.Manual.Outcome == ""
-	if isDone && after.Kind != ledger.Payment && !c.hasEffect(after) && !c.world.lied(after.UpstreamKey) &&
+	if isDone && after.Kind != ledger.Payment && !c.hasEffect(after) && !c.world.lied(after.Route.UpstreamKey) &&
 		!c.mistakesEarlier(after) {
 		c.fail(1, "%s is done, and has no effect", key)
 	}
@@ -169,7 +170,8 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 		writer.function == functionSweep
 	taken := before.State == ledger.Reserved && after.State == ledger.Reserved && before.Owner != after.Owner
 	if taken || lapsed {
-		c.maybeSent[effectKinds[after.Kind]+" "+after.UpstreamKey] = time.Now() // an attempt ended without an outcome
+		// an attempt ended without an outcome
+		c.maybeSent[effectKinds[after.Kind]+" "+after.Route.UpstreamKey] = time.Now()
 	}
 	if lapsed && c.inUse(key) {
 		c.fail(7, "%s: the sweep marked a reservation as unknown while its attempt was running", key)
@@ -188,7 +190,7 @@ func (c *checker) mistakesEarlier(e *ledger.Entry) bool {
 	_, hasEarlier := c.effectOf(e)
 	isReceipt := c.world.writer != nil && c.world.writer.function == functionReceipt
 	return e.Kind == ledger.SMS && hasEarlier && (isReceipt ||
-		c.maybeSent[effectKinds[e.Kind]+" "+e.UpstreamKey].After(e.CreatedAt.Add(-maxSkew)))
+		c.maybeSent[effectKinds[e.Kind]+" "+e.Route.UpstreamKey].After(e.CreatedAt.Add(-maxSkew)))
 }
 
 // operatorCall counts a call, and remembers it if its response leaves open whether it was applied.
@@ -230,15 +232,16 @@ func (c *checker) inUse(key string) bool {
 func (c *checker) notified(key string, before, after *ledger.Entry) {
 	isLate := before.State == ledger.Unknown ||
 		before.State == ledger.Reserved && after.UpdatedAt.After(before.LeaseUntil.Add(time.Second))
-	isReported := after.Status != before.Status && after.NotifyURL != "" && after.State != ledger.Refused &&
+	isReported := after.Status != before.Status && after.Outbox.URL != "" && after.State != ledger.Refused &&
 		after.Status != ledger.Pending && (after.Status != ledger.MessageWaiting || isLate)
 	hasStatus := func(n ledger.Notification) bool { return n.Status == after.Status }
-	if isReported && !slices.ContainsFunc(after.Outbox, hasStatus) && !slices.ContainsFunc(after.Delivered, hasStatus) {
+	if isReported && !slices.ContainsFunc(after.Outbox.Waiting, hasStatus) &&
+		!slices.ContainsFunc(after.Outbox.Delivered, hasStatus) {
 		c.fail(8, "%s became %s without a notification", key, after.Status)
 	}
 	c.lateCharge(key, isLate, before, after)
-	for _, n := range after.Delivered {
-		isNew := !slices.ContainsFunc(before.Delivered, func(b ledger.Notification) bool { return b.ID == n.ID })
+	for _, n := range after.Outbox.Delivered {
+		isNew := !slices.ContainsFunc(before.Outbox.Delivered, func(b ledger.Notification) bool { return b.ID == n.ID })
 		if isNew && !c.acknowledged(after, n.ID) {
 			c.fail(8, "%s: the notification of %s counts as delivered, and was not acknowledged", key, n.Status)
 		}
@@ -251,7 +254,8 @@ func (c *checker) lateCharge(key string, isLate bool, before, after *ledger.Entr
 	if after.Kind != ledger.Charge {
 		return
 	}
-	had, has := len(before.Outbox)+len(before.Delivered), len(after.Outbox)+len(after.Delivered)
+	had, has := len(before.Outbox.Waiting)+len(before.Outbox.Delivered),
+		len(after.Outbox.Waiting)+len(after.Outbox.Delivered)
 	isKnown := after.State == ledger.Done || after.State == ledger.Refused
 	switch {
 	case isLate && isKnown && has != 1:
@@ -264,7 +268,7 @@ func (c *checker) lateCharge(key string, isLate bool, before, after *ledger.Entr
 
 // acknowledged reports whether the server of an entry acknowledged a notification.
 func (c *checker) acknowledged(e *ledger.Entry, id string) bool {
-	address, err := url.Parse(e.NotifyURL)
+	address, err := url.Parse(e.Outbox.URL)
 	if err != nil {
 		return false
 	}
@@ -275,8 +279,8 @@ func (c *checker) acknowledged(e *ledger.Entry, id string) bool {
 // deadLetters checks that a notification becomes a dead letter only after its whole schedule, or after many claims
 // without an outcome (invariant 8).
 func (c *checker) deadLetters(key string, before, after *ledger.Entry) {
-	for _, n := range after.Outbox {
-		wasDead := slices.ContainsFunc(before.Outbox, func(b ledger.Notification) bool {
+	for _, n := range after.Outbox.Waiting {
+		wasDead := slices.ContainsFunc(before.Outbox.Waiting, func(b ledger.Notification) bool {
 			return b.ID == n.ID && b.DeadReason != ""
 		})
 		isNew := n.DeadReason != "" && !wasDead && n.DeadReason != ledger.ReasonNoOutcome
@@ -307,8 +311,8 @@ func (c *checker) storedOutcome(o *order, r outside.Response) {
 		return
 	}
 	e := c.entries[o.key().String()]
-	isStored := e != nil && e.ResponseStatus == r.Status &&
-		(strings.Contains(r.Body, outside.OneTimeCode) || string(e.ResponseBody) == r.Body)
+	isStored := e != nil && e.Response.Status == r.Status &&
+		(strings.Contains(r.Body, outside.OneTimeCode) || string(e.Response.Body) == r.Body)
 	hasEnd := e != nil && e.Kind == ledger.SMS && r.Location != "" &&
 		(e.State == ledger.Done || r.Status == 409 && (e.State == ledger.Refused || e.Status != ""))
 	if !isStored && !hasEnd {

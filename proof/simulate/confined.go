@@ -41,7 +41,7 @@ func (w *World) drawConfined(length time.Duration) {
 	}
 	w.planOutage(names[operatorAt], length)
 	w.affected = func(e *ledger.Entry) bool {
-		return e.MerchantID == sick.profile.ID || e.Operator == names[operatorAt]
+		return e.Merchant.ID == sick.profile.ID || e.Route.Operator == names[operatorAt]
 	}
 	for number := range 2 + w.tape.Choose("orders", 5) {
 		w.drawOrder(number, length)

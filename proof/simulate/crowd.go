@@ -29,16 +29,20 @@ func (w *World) addCrowd(s *shop, operatorName string, count, shard int, dueSMS 
 		}
 		count--
 		e := &ledger.Entry{
-			Key: key, MerchantID: s.profile.ID, Merchant: s.Name, Version: 1, Owner: "crowd", Writer: "crowd",
-			State: ledger.Done, Status: ledger.Successful, CreatedAt: now, SentAt: now, ReservedAt: now, UpdatedAt: now,
-			FinalAt: now, Fingerprint: "crowd", UpstreamKey: key.ID, Country: "CI", Operator: operatorName,
-			Account: "a1", Channel: "tpe", Lang: "fr", AmountMinor: 100, Currency: "XOF", AmountAsSent: "100",
-			TransactionID: key.ID, MSISDN: "+2250700000000", CountryAsSent: "CI", NotifyURL: s.NotifyURL,
+			Key: key, Merchant: ledger.Merchant{ID: s.profile.ID, Name: s.Name}, Version: 1,
+			Call: ledger.Call{Owner: "crowd", State: ledger.Done, SentAt: now, ReservedAt: now}, Writer: "crowd",
+			Progress: ledger.Progress{Status: ledger.Successful, FinalAt: now}, CreatedAt: now, UpdatedAt: now,
+			Request: ledger.Request{
+				Fingerprint: "crowd", Channel: "tpe", Lang: "fr", TransactionID: key.ID, MSISDN: "+2250700000000",
+				CountryAsSent: "CI",
+			},
+			Route:  ledger.Route{UpstreamKey: key.ID, Country: "CI", Operator: operatorName, Account: "a1"},
+			Amount: ledger.Amount{Minor: 100, Currency: "XOF", AsSent: "100"}, Outbox: ledger.Outbox{URL: s.NotifyURL},
 		}
 		if dueSMS {
-			e.UserSMS, e.UserSMSAt = ledger.UserSMSDue, now
+			e.UserSMS.State, e.UserSMS.At = ledger.UserSMSDue, now
 		} else {
-			e.Outbox = []ledger.Notification{{
+			e.Outbox.Waiting = []ledger.Notification{{
 				ID: ledger.NotificationID(key, e.Status), Status: e.Status, At: now, Attempts: 1, NextAttemptAt: now,
 			}}
 		}

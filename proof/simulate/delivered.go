@@ -36,8 +36,8 @@ func (c *checker) checkID(s *shop, receipt outside.Receipt) {
 		return n.ID == receipt.ID && (receipt.Status == "" || string(n.Status) == receipt.Status)
 	}
 	for _, key := range c.keys {
-		if e := c.entries[key]; e == nil || e.MerchantID == s.profile.ID &&
-			(slices.ContainsFunc(e.Outbox, isIt) || slices.ContainsFunc(e.Delivered, isIt)) {
+		if e := c.entries[key]; e == nil || e.Merchant.ID == s.profile.ID &&
+			(slices.ContainsFunc(e.Outbox.Waiting, isIt) || slices.ContainsFunc(e.Outbox.Delivered, isIt)) {
 			return
 		}
 	}
@@ -56,7 +56,7 @@ type reached struct {
 func (c *checker) wasReplayed(s *shop, order string, since time.Time) bool {
 	since = since.Add(-maxSkew)
 	for e := range c.all() {
-		isIt := e.MerchantID == s.profile.ID && (e.CallbackData == order || e.ID == order)
+		isIt := e.Merchant.ID == s.profile.ID && (e.Request.CallbackData == order || e.ID == order)
 		isReused := c.world.smsRetention != 0 && e.Kind == ledger.SMS && e.CreatedAt.After(since)
 		if isIt && (isReused || lastReplay(e).After(since)) {
 			return true
@@ -78,16 +78,16 @@ func (c *checker) checkUnaffected() {
 		if c.world.affected(e) {
 			continue
 		}
-		if _, at, found := c.world.operators[operatorHost(e.Operator)].FinalStatus(e.UpstreamKey); found &&
+		if _, at, found := c.world.operators[operatorHost(e.Route.Operator)].FinalStatus(e.Route.UpstreamKey); found &&
 			e.Kind == ledger.Payment && e.FinalAt.Sub(at) > unaffectedBound {
 			c.fail(9, "%s of an unaffected merchant became final %s late", e.Key, e.FinalAt.Sub(at))
 		}
-		for _, n := range e.Delivered {
+		for _, n := range e.Outbox.Delivered {
 			if late := n.DeliveredAt.Sub(n.At); late > bound {
 				c.fail(9, "%s: the notification of %s of an unaffected merchant is %s late", e.Key, n.Status, late)
 			}
 		}
-		for _, n := range e.Outbox {
+		for _, n := range e.Outbox.Waiting {
 			if late := time.Since(n.At); late > bound {
 				c.fail(9, "%s: the notification of %s of an unaffected merchant is %s late, and is not delivered",
 					e.Key, n.Status, late)

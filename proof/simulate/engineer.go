@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl"
-	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
@@ -209,8 +209,8 @@ func (c *checker) isListed(e *ledger.Entry) bool {
 func (c *checker) undeliveredSince(s *shop) time.Time {
 	var first time.Time
 	for e := range c.all() {
-		for _, n := range e.Outbox {
-			isWaiting := e.MerchantID == s.profile.ID && (n.DeadReason != "" || n.Parked)
+		for _, n := range e.Outbox.Waiting {
+			isWaiting := e.Merchant.ID == s.profile.ID && (n.DeadReason != "" || n.Parked)
 			if isWaiting && (first.IsZero() || n.At.Before(first)) {
 				first = n.At
 			}
@@ -238,7 +238,8 @@ func (w *World) truth(e *ledger.Entry) string {
 	if w.platformOf(e) != nil && e.Kind == ledger.Payment {
 		return string(map[bool]ledger.Status{true: ledger.Successful, false: ledger.Failed}[applied])
 	}
-	if w.platformOf(e) == nil && w.operators[operatorHost(e.Operator)].IsDelayed(effectKinds[e.Kind], e.UpstreamKey) {
+	if w.platformOf(e) == nil &&
+		w.operators[operatorHost(e.Route.Operator)].IsDelayed(effectKinds[e.Kind], e.Route.UpstreamKey) {
 		return ""
 	}
 	if e.Kind != ledger.Payment {
@@ -247,7 +248,7 @@ func (w *World) truth(e *ledger.Entry) string {
 	if applied {
 		return string(ledger.Successful)
 	}
-	status, at, found := w.operators[operatorHost(e.Operator)].FinalStatus(e.UpstreamKey)
+	status, at, found := w.operators[operatorHost(e.Route.Operator)].FinalStatus(e.Route.UpstreamKey)
 	switch {
 	case found && at.After(time.Now()):
 		return ""
@@ -267,12 +268,12 @@ func (c *checker) hasEffect(e *ledger.Entry) bool {
 // effectOf returns the effect of an entry's key.
 func (c *checker) effectOf(e *ledger.Entry) (outside.Effect, bool) {
 	if p := c.world.platformOf(e); p != nil {
-		effect, found := p.effects[e.UpstreamKey]
+		effect, found := p.effects[e.Route.UpstreamKey]
 		return effect, found
 	}
-	o := c.world.operators[operatorHost(e.Operator)]
+	o := c.world.operators[operatorHost(e.Route.Operator)]
 	if o == nil {
 		return outside.Effect{}, false
 	}
-	return o.EffectOf(effectKinds[e.Kind], e.UpstreamKey)
+	return o.EffectOf(effectKinds[e.Kind], e.Route.UpstreamKey)
 }

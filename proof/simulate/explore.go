@@ -312,7 +312,7 @@ func (x *explorer) hasEnded() bool {
 		if e.Kind == ledger.Payment {
 			isOpen = !e.StatusFinal() && e.State != ledger.Released
 		}
-		if isOpen || len(e.Outbox) > 0 || e.UserSMS == ledger.UserSMSDue {
+		if isOpen || len(e.Outbox.Waiting) > 0 || e.UserSMS.State == ledger.UserSMSDue {
 			return false
 		}
 	}

@@ -66,7 +66,7 @@ func (x *explorer) personActs(a *actor) []personAct {
 		}
 		if replayable(e) != "" {
 			acts = append(acts, personAct{"replays the notifications", replaying, change(func(e *ledger.Entry) error {
-				if id := replayable(e); id == "" || !e.ReplayNotification(id, ledger.Timestamp(time.Now())) {
+				if id := replayable(e); id == "" || !e.Outbox.ReplayNotification(id, ledger.Timestamp(time.Now())) {
 					return ledger.ErrUnchanged
 				}
 				return nil
@@ -74,7 +74,7 @@ func (x *explorer) personActs(a *actor) []personAct {
 		}
 		if x.disabledEndpoint() {
 			acts = append(acts, personAct{"enables the endpoint", enabling, func(ctx context.Context) error {
-				return x.enableEndpoint(ctx, a.exploredInstance, e.Key, e.NotifyURL)
+				return x.enableEndpoint(ctx, a.exploredInstance, e.Key, e.Outbox.URL)
 			}})
 		}
 	}
@@ -95,7 +95,7 @@ func (x *explorer) truth(e *ledger.Entry) (ledger.ManualOutcome, bool) {
 	m.Who, m.Reason = "engineer", "simulated"
 	m.NotifyURL = x.order.shop.profile.ChargeNotifURL()
 	if e.Kind == ledger.Payment {
-		status, at, found := x.operator.FinalStatus(e.UpstreamKey)
+		status, at, found := x.operator.FinalStatus(e.Route.UpstreamKey)
 		m.Outcome = status
 		return m, found && !at.After(time.Now())
 	}
@@ -110,10 +110,10 @@ func (x *explorer) truth(e *ledger.Entry) (ledger.ManualOutcome, bool) {
 
 // replayable is the id of the first notification that was delivered, is dead or is parked.
 func replayable(e *ledger.Entry) string {
-	if len(e.Delivered) > 0 {
-		return e.Delivered[0].ID
+	if len(e.Outbox.Delivered) > 0 {
+		return e.Outbox.Delivered[0].ID
 	}
-	for _, n := range e.Outbox {
+	for _, n := range e.Outbox.Waiting {
 		if n.DeadReason != "" || n.Parked {
 			return n.ID
 		}
@@ -144,7 +144,7 @@ func (x *explorer) enableEndpoint(ctx context.Context, i *exploredInstance, key 
 		return err
 	}
 	_, err = i.parts.Book(i.parts.LedgerStore()).Change(ctx, key, func(e *ledger.Entry) error {
-		if !e.Unpark(ledger.Timestamp(time.Now())) {
+		if !e.Outbox.Unpark(ledger.Timestamp(time.Now())) {
 			return ledger.ErrUnchanged
 		}
 		return nil

@@ -48,9 +48,9 @@ func (c *checker) effect(o *outside.Operator, effect outside.Effect) {
 			c.fail(1, "the payer of %s got an SMS, and its payment is not successful", effect.Key)
 			return
 		}
-		paid := money.Format(e.AmountMinor, e.Exponent) + " " + e.Currency + " "
+		paid := money.Format(e.Amount.Minor, e.Amount.Exponent) + " " + e.Amount.Currency + " "
 		text, err := url.PathUnescape(effect.Text)
-		for _, part := range []string{paid, e.Merchant, e.ID} {
+		for _, part := range []string{paid, e.Merchant.Name, e.ID} {
 			if err != nil || !strings.Contains(text, part) {
 				c.fail(6, "the payer's SMS of %s lacks %q (%v): %q", e.Key, part, err, effect.Text)
 			}
@@ -107,7 +107,7 @@ func (w *World) checkEnd() {
 // checkEffect checks that the ledger says what happened at the operator (invariants 1 and 6).
 func (c *checker) checkEffect(e *ledger.Entry) {
 	effect, found := c.effectOf(e)
-	if c.world.lied(e.UpstreamKey) || isCrowd(e) {
+	if c.world.lied(e.Route.UpstreamKey) || isCrowd(e) {
 		return
 	}
 	isOurs := found && c.hasEffect(e)
@@ -122,13 +122,13 @@ func (c *checker) checkEffect(e *ledger.Entry) {
 		c.fail(1, "%s is %s/%s, and has no effect", e.Key, e.State, e.Status)
 	case certainlyNot && isOurs && !c.expiredBefore(e, effect):
 		c.fail(1, "%s is %s/%s, and has an effect", e.Key, e.State, e.Status)
-	case isOurs && e.Kind != ledger.SMS && e.AmountMinor != effect.AmountMinor:
-		c.fail(6, "%s: the amount %d was applied as %d", e.Key, e.AmountMinor, effect.AmountMinor)
-	case isOurs && e.Kind != ledger.SMS && (e.Currency != effect.Currency || e.Merchant != effect.Merchant):
-		c.fail(6, "%s of %s in %s was applied for %s in %s", e.Key, e.Merchant, e.Currency, effect.Merchant,
+	case isOurs && e.Kind != ledger.SMS && e.Amount.Minor != effect.AmountMinor:
+		c.fail(6, "%s: the amount %d was applied as %d", e.Key, e.Amount.Minor, effect.AmountMinor)
+	case isOurs && e.Kind != ledger.SMS && (e.Amount.Currency != effect.Currency || e.Merchant.Name != effect.Merchant):
+		c.fail(6, "%s of %s in %s was applied for %s in %s", e.Key, e.Merchant.Name, e.Amount.Currency, effect.Merchant,
 			effect.Currency)
-	case isOurs && e.Kind == ledger.Payment && e.MSISDN != effect.MSISDN:
-		c.fail(6, "%s: the payer %s was charged, not %s", e.Key, effect.MSISDN, e.MSISDN)
+	case isOurs && e.Kind == ledger.Payment && e.Request.MSISDN != effect.MSISDN:
+		c.fail(6, "%s: the payer %s was charged, not %s", e.Key, effect.MSISDN, e.Request.MSISDN)
 	}
 }
 
@@ -153,14 +153,14 @@ func (w *World) checkProgress() {
 		if now.Sub(latest(e.ReservedAt, e.CreatedAt, e.Claim.At, w.calmFrom)) > bound {
 			c.checkFinal(e)
 		}
-		for place, n := range e.Outbox {
+		for place, n := range e.Outbox.Waiting {
 			waits := now.Sub(latest(n.At, w.calmFrom, lastReplay(e)))
-			isParked := n.Parked && !w.isEnabled(e.MerchantID, e.NotifyURL)
+			isParked := n.Parked && !w.isEnabled(e.Merchant.ID, e.Outbox.URL)
 			if n.DeadReason == "" && !isParked && !isBehindParked(e, place) && waits > deliveryBound {
 				c.fail(8, "%s: the notification of %s (place %d) is neither delivered nor dead", e.Key, n.Status, place)
 			}
 		}
-		if e.UserSMS == ledger.UserSMSDue && now.Sub(latest(e.FinalAt, w.calmFrom)) > finalBound {
+		if e.UserSMS.State == ledger.UserSMSDue && now.Sub(latest(e.FinalAt, w.calmFrom)) > finalBound {
 			c.fail(8, "%s: the payer's SMS is still due", e.Key)
 		}
 	}
@@ -172,7 +172,7 @@ func (w *World) checkProgress() {
 
 // isBehindParked reports whether an earlier notification of an entry is parked. The later ones wait for it.
 func isBehindParked(e *ledger.Entry, place int) bool {
-	return slices.ContainsFunc(e.Outbox[:place], func(n ledger.Notification) bool { return n.Parked })
+	return slices.ContainsFunc(e.Outbox.Waiting[:place], func(n ledger.Notification) bool { return n.Parked })
 }
 
 func latest(times ...time.Time) time.Time {
@@ -188,7 +188,7 @@ func latest(times ...time.Time) time.Time {
 // lastReplay is when a notification of an entry was last replayed, zero for never.
 func lastReplay(e *ledger.Entry) time.Time {
 	var last time.Time
-	for _, replay := range e.Replays {
+	for _, replay := range e.Outbox.Replays {
 		last = latest(last, replay.At)
 	}
 	return last
@@ -220,7 +220,7 @@ func (c *checker) checkEnded(e *ledger.Entry) {
 	if at, listed := c.listed[e.ID]; listed && now.Sub(at) <= listedBound && at.After(c.world.lastRound) {
 		c.fail(10, "%s is %s/%s, and is still listed after the acts of the engineer", e.Key, e.State, e.Status)
 	}
-	for _, n := range e.Outbox {
+	for _, n := range e.Outbox.Waiting {
 		if now.Sub(latest(n.At, c.world.lastRound)) > listedBound {
 			c.fail(10, "%s: the notification of %s is undelivered after the acts of the engineer: dead %q, parked %v",
 				e.Key, n.Status, n.DeadReason, n.Parked)

@@ -11,9 +11,9 @@ import (
 // kept checks that no notification disappears (invariant 8). One of the outbox, a dead letter too, stays there until it
 // is delivered. A delivered one stays known, or is in the outbox again after a replay.
 func (c *checker) kept(key string, before, after *ledger.Entry) {
-	for _, n := range slices.Concat(before.Delivered, before.Outbox) {
+	for _, n := range slices.Concat(before.Outbox.Delivered, before.Outbox.Waiting) {
 		hasID := func(other ledger.Notification) bool { return other.ID == n.ID }
-		if !slices.ContainsFunc(after.Outbox, hasID) && !slices.ContainsFunc(after.Delivered, hasID) {
+		if !slices.ContainsFunc(after.Outbox.Waiting, hasID) && !slices.ContainsFunc(after.Outbox.Delivered, hasID) {
 			c.fail(8, "%s: the notification of %s (dead %q) disappeared", key, n.Status, n.DeadReason)
 		}
 	}
@@ -77,7 +77,7 @@ func (c *checker) expired(key string, before, after *ledger.Entry) {
 	if isPlatform && row.expires {
 		return
 	}
-	status, at, found := c.world.operators[operatorHost(after.Operator)].FinalStatus(after.UpstreamKey)
+	status, at, found := c.world.operators[operatorHost(after.Route.Operator)].FinalStatus(after.Route.UpstreamKey)
 	isEnded := found && status == string(ledger.Expired) && !at.After(time.Now())
 	if age := time.Since(after.ReservedAt); age < paymentLifetime-maxSkew && !isEnded {
 		c.fail(1, "%s expired %s after its reservation, and its operator may still end it", key, age)

@@ -196,7 +196,7 @@ func (p *platform) accepted(c platformCallback) {
 	if c.isForeign && slices.ContainsFunc(e.Conflicts, isOfOther) {
 		checker.fail(5, "%s: a callback of another account was applied", e.Key)
 	}
-	report := outside.Callback{Kind: outside.KindPayment, Key: e.UpstreamKey}
+	report := outside.Callback{Kind: outside.KindPayment, Key: e.Route.UpstreamKey}
 	switch {
 	case c.isForeign:
 		return
@@ -217,11 +217,11 @@ func (c *checker) unreadCallback(address string) {
 		return
 	}
 	e := c.entries[ledger.Key{Kind: ledger.Payment, ID: segments[1]}.String()]
-	isPending := e != nil && e.State == ledger.Done && !e.StatusFinal() && e.PollAttempts == 0
+	isPending := e != nil && e.State == ledger.Done && !e.StatusFinal() && e.Poll.Attempts == 0
 	rates := c.world.rates
 	isSmooth := rates.skew == 0 && rates.freeze == 0 && rates.table == 0
-	isLate := e != nil && e.PollAt.After(time.Now().Add(time.Second))
+	isLate := e != nil && e.Poll.At.After(time.Now().Add(time.Second))
 	if isPending && isSmooth && isLate && time.Since(e.ReservedAt) >= 2*time.Second {
-		c.fail(8, "%s: an unread callback got 200, and the lookup is due only at %s", e.Key, e.PollAt.Sub(bubbleStart))
+		c.fail(8, "%s: an unread callback got 200, and the lookup is due only at %s", e.Key, e.Poll.At.Sub(bubbleStart))
 	}
 }

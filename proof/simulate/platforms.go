@@ -329,7 +329,7 @@ func (p *platform) reportEffect(row platformRow, happened kit.Effect) {
 	effect.Count, effect.At, effect.LastAt = p.byOrder[order], happened.At, happened.At
 	e := checker.entries[checker.byUpstream[effect.Kind+" "+effect.Key]]
 	if e != nil && effect.MSISDN == "" {
-		effect.MSISDN = e.MSISDN // the payer paid on a page
+		effect.MSISDN = e.Request.MSISDN // the payer paid on a page
 	}
 	p.effects[effect.Key] = effect
 	p.world.logf("platform %s: effect %d of %s", row.name, effect.Count, order)

@@ -47,7 +47,7 @@ func (m *messages) sent(w *World, id string) (effect outside.Effect, order strin
 	m.entries[id] = key
 	effect.Kind, effect.Merchant = outside.KindSMS, m.sending.shop.Name
 	if e := w.checker.entries[key]; e != nil {
-		effect.Key = e.UpstreamKey
+		effect.Key = e.Route.UpstreamKey
 	}
 	return effect, key
 }

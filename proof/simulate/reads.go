@@ -212,9 +212,9 @@ func (c *checker) learn(o *order, began int, given fact) {
 	case given.text != textApplied && given.text != string(ledger.Successful):
 	case e == nil:
 		c.fail(7, "%s is a success for its merchant, and has no entry", o.key())
-	case e.MerchantID != o.shop.profile.ID:
+	case e.Merchant.ID != o.shop.profile.ID:
 		c.fail(3, "%s is a success for %s, and belongs to another merchant", o.key(), o.shop.Name)
-	case !c.hasEffect(e) && !c.world.lied(e.UpstreamKey):
+	case !c.hasEffect(e) && !c.world.lied(e.Route.UpstreamKey):
 		c.fail(1, "%s is a success for its merchant, and has no effect", o.key())
 	}
 }

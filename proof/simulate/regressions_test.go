@@ -91,7 +91,9 @@ func (w *World) crowded() (sick *shop, operatorName string) {
 	w.begin(time.Hour)
 	w.kernel.MaxSteps *= 10
 	sick, operatorName = w.shops[1], w.shops[0].Operators[w.tape.Choose("operator", len(w.shops[0].Operators))]
-	w.affected = func(e *ledger.Entry) bool { return e.MerchantID == sick.profile.ID || e.Operator == operatorName }
+	w.affected = func(e *ledger.Entry) bool {
+		return e.Merchant.ID == sick.profile.ID || e.Route.Operator == operatorName
+	}
 	w.streamOff = window{bubbleStart, bubbleStart.Add(time.Hour)}
 	for number := range 4 {
 		w.drawOrder(number, time.Hour)

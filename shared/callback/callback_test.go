@@ -274,7 +274,7 @@ func TestVerifyWithoutTheRotatedKey(t *testing.T) {
 
 // entryOf returns an entry that was created and last reserved at times.
 func entryOf(created, reserved time.Time) *ledger.Entry {
-	return &ledger.Entry{CreatedAt: created, ReservedAt: reserved}
+	return &ledger.Entry{CreatedAt: created, Call: ledger.Call{ReservedAt: reserved}}
 }
 
 // decision "key-rings": a key verifies for an entry if it could sign an address of it. The ring has key 1 from start on

@@ -77,7 +77,7 @@ func (p Proof) Covers(ctx context.Context, e *ledger.Entry) (bool, error) {
 
 // MayHaveSigned reports whether a key may have signed an address of the entry (see Proof.Covers).
 func MayHaveSigned(ring *keyring.Ring, number int, e *ledger.Entry, propagationTime time.Duration) bool {
-	if _, live := ring.FindKey(number); live && slices.Contains(e.CallbackKeys, number) {
+	if _, live := ring.FindKey(number); live && slices.Contains(e.Route.CallbackKeys, number) {
 		return true
 	}
 	return ring.MayHaveSigned(number, e.CreatedAt, e.ReservedAt.Add(signingLease+propagationTime), propagationTime)
@@ -86,10 +86,10 @@ func MayHaveSigned(ring *keyring.Ring, number int, e *ledger.Entry, propagationT
 // MayHaveLost reports whether an address of the entry may have been signed by a key that is revoked or retired: the
 // operator's callback to it is refused. An entry of an earlier version names no keys; its times decide then.
 func MayHaveLost(ring *keyring.Ring, e *ledger.Entry, propagationTime time.Duration) bool {
-	for _, number := range e.CallbackKeys {
+	for _, number := range e.Route.CallbackKeys {
 		if _, live := ring.FindKey(number); !live {
 			return true
 		}
 	}
-	return len(e.CallbackKeys) == 0 && ring.MayHaveLost(e.CreatedAt, e.ReservedAt, propagationTime)
+	return len(e.Route.CallbackKeys) == 0 && ring.MayHaveLost(e.CreatedAt, e.ReservedAt, propagationTime)
 }

@@ -16,7 +16,7 @@ func TestNamedKeyVerifiesAtAnyTime(t *testing.T) {
 	keys := newKeys(v, &at)
 	entry := entryOf(at, at)
 	for _, named := range [][]int{nil, {1}, {1, 2}} {
-		entry.CallbackKeys = named
+		entry.Route.CallbackKeys = named
 		for number := 1; number <= 3; number++ {
 			want := number == 3 || slices.Contains(named, number)
 			if got, err := (Proof{keys, number}).Covers(t.Context(), entry); got != want || err != nil {

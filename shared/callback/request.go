@@ -36,10 +36,10 @@ func FindTransaction(
 	if err != nil {
 		return nil, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
 	}
-	if entry == nil || entry.Operator != req.Params["operator"] {
+	if entry == nil || entry.Route.Operator != req.Params["operator"] {
 		return nil, fault.New(fault.RouteNotFound)
 	}
-	req.LogLine.SetMerchant(entry.Merchant)
+	req.LogLine.SetMerchant(entry.Merchant.Name)
 	operation.LogRouting(req, entry)
 	covered, err := proof.Covers(ctx, entry)
 	if err != nil {

@@ -70,9 +70,9 @@ const inertMargin = 10 * time.Minute
 // (decision "prepare"), or no attempt ever stored its page (decision "inert-payments"). A lookup that is possible comes
 // first, and has responded.
 func isInert(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
-	if e.State != ledger.Unknown || e.Material != "" {
+	if e.State != ledger.Unknown || e.DriverData != "" {
 		return false
 	}
 	isPageOver := row.InertAfter > 0 && !now.Before(lastSend(e).Add(row.InertAfter+inertMargin))
-	return row.Prepares || e.Channel == "web" && e.ResponseStatus == 0 && isPageOver
+	return row.Prepares || e.Request.Channel == "web" && e.Response.Status == 0 && isPageOver
 }

@@ -24,12 +24,14 @@ func TestInert(t *testing.T) {
 		{"the page has ended", declared, func(*ledger.Entry) {}, end, true},
 		{"the page may be open", declared, func(*ledger.Entry) {}, end.Add(-time.Second), false},
 		{"the platform declares nothing", operator.Capabilities{}, func(*ledger.Entry) {}, end, false},
-		{"the page was stored", declared, func(e *ledger.Entry) { e.Material = "page" }, end, false},
-		{"the merchant has got the page", declared, func(e *ledger.Entry) { e.ResponseStatus = 201 }, end, false},
-		{"a terminal", declared, func(e *ledger.Entry) { e.Channel = "tpe" }, end, false},
+		{"the page was stored", declared, func(e *ledger.Entry) { e.DriverData = "page" }, end, false},
+		{"the merchant has got the page", declared, func(e *ledger.Entry) { e.Response.Status = 201 }, end, false},
+		{"a terminal", declared, func(e *ledger.Entry) { e.Request.Channel = "tpe" }, end, false},
 		{"an accepted payment", declared, func(e *ledger.Entry) { e.State = ledger.Done }, end, false},
 	} {
-		e := &ledger.Entry{ReservedAt: reservedAt, Channel: "web", State: ledger.Unknown}
+		e := &ledger.Entry{
+			Call: ledger.Call{ReservedAt: reservedAt, State: ledger.Unknown}, Request: ledger.Request{Channel: "web"},
+		}
 		c.change(e)
 		if got := isInert(c.row, e, c.now); got != c.want {
 			t.Errorf("%s: inert %v, want %v", c.name, got, c.want)

@@ -54,7 +54,8 @@ func (c *Confirmer) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 	ctx, cancel := context.WithTimeout(ctx, c.LookupTimeout)
 	defer cancel()
 	response := reader.LookUpPayment(ctx, operator.StatusCall{
-		Call: operator.NewCall(e), Channel: e.Channel, Lang: e.Lang, Amount: e.AmountAsSent, Currency: e.Currency,
+		Call: operator.NewCall(e), Channel: e.Request.Channel, Lang: e.Request.Lang, Amount: e.Amount.AsSent,
+		Currency: e.Amount.Currency,
 	})
 	return LookupResult{
 		Supported: true, NotFound: response.OrderNotFound, Responded: response.OrderNotFound || response.Status != "",
@@ -78,7 +79,7 @@ func (c *Confirmer) NewStatusReport(e *ledger.Entry, report operator.StatusRepor
 		statusReport.FailureReason = report.Reason
 	}
 	if report.Amount != "" {
-		minor, err := money.Parse(report.Amount, e.Exponent)
+		minor, err := money.Parse(report.Amount, e.Amount.Exponent)
 		if err != nil {
 			minor = -1
 		}

@@ -104,7 +104,7 @@ func TestNewStatusReport(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := deliverytest.New(t)
-			e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Exponent = c.exponent })
+			e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Amount.Exponent = c.exponent })
 			report := operator.StatusReport{
 				Status: ledger.Failed, Amount: c.amount, Currency: "XOF", Reason: ledger.NotEnoughFunds,
 			}

@@ -77,7 +77,7 @@ type guardedChange struct {
 func (g *guardedChange) apply(e *ledger.Entry) bool {
 	g.before = e.Clone()
 	changed := g.change(e)
-	isLateSuccess := changed && e.CountsDailyAmount && mayBeUncounted(g.before) && !mayBeUncounted(e)
+	isLateSuccess := changed && e.Amount.CountsDaily && mayBeUncounted(g.before) && !mayBeUncounted(e)
 	g.isUncounted = isLateSuccess && g.before.Version != g.counted
 	stores := changed && !g.isUncounted
 	g.sent = g.sent || stores

@@ -61,10 +61,10 @@ type Counter struct {
 // An entry that was ever unknown is counted and never refused: a refusal would claim that it was not applied
 // (decision "unknown-sticks").
 func (c *Counter) Reserve(ctx context.Context, profile *merchant.Profile, reservation *ledger.Entry) error {
-	if !reservation.CountsDailyAmount {
+	if !reservation.Amount.CountsDaily {
 		return nil
 	}
-	maxSum, limited := profile.DailyAmountLimit(reservation.Currency)
+	maxSum, limited := profile.DailyAmountLimit(reservation.Amount.Currency)
 	if !limited || reservation.EverUnknown {
 		maxSum = unlimited
 	}
@@ -82,7 +82,7 @@ func (c *Counter) reserve(ctx context.Context, e *ledger.Entry, version, maxSum 
 	case !dayOpen:
 		maxSum = unlimited
 	}
-	adjustment.NewAmount = e.AmountMinor
+	adjustment.NewAmount = e.Amount.Minor
 	result, err := c.adjust(ctx, adjustment, maxSum)
 	switch {
 	case err != nil || result.Applied:
@@ -98,7 +98,7 @@ func (c *Counter) reserve(ctx context.Context, e *ledger.Entry, version, maxSum 
 // It does nothing for any other entry, and nothing if a later version has counted the amount since. Repeated calls are
 // safe. After an error the amount may still be counted. It costs one transaction of two small items.
 func (c *Counter) Refund(ctx context.Context, e *ledger.Entry) error {
-	if !e.CountsDailyAmount || !e.NotApplied() {
+	if !e.Amount.CountsDaily || !e.NotApplied() {
 		return nil
 	}
 	return c.refund(ctx, e)
@@ -108,7 +108,7 @@ func (c *Counter) Refund(ctx context.Context, e *ledger.Entry) error {
 // after a release moves an entry: nothing that was sent on the earlier day was applied. Otherwise it does nothing.
 func (c *Counter) RefundMoved(ctx context.Context, reservation, updated *ledger.Entry) error {
 	dayOf := func(e *ledger.Entry) time.Time { return e.SentAt.UTC().Truncate(24 * time.Hour) }
-	if !reservation.CountsDailyAmount || !dayOf(reservation).Before(dayOf(updated)) {
+	if !reservation.Amount.CountsDaily || !dayOf(reservation).Before(dayOf(updated)) {
 		return nil
 	}
 	earlier := updated.Clone()
@@ -122,7 +122,7 @@ func (c *Counter) refund(ctx context.Context, e *ledger.Entry) error {
 	if !dayOpen {
 		return nil
 	}
-	adjustment.OldAmount = e.AmountMinor // the likely one; without it only the fence is written
+	adjustment.OldAmount = e.Amount.Minor // the likely one; without it only the fence is written
 	_, err := c.adjust(ctx, adjustment, unlimited)
 	return err
 }
@@ -133,7 +133,7 @@ func (c *Counter) newAdjustment(e *ledger.Entry, version int64) (a Adjustment, d
 	end := time.Date(sent.Year(), sent.Month(), sent.Day()+1, 0, 0, 0, 0, time.UTC)
 	return Adjustment{
 		Key: Key{
-			MerchantID: e.MerchantID, Currency: e.Currency,
+			MerchantID: e.Merchant.ID, Currency: e.Amount.Currency,
 			Day: sent.Format(time.DateOnly), TransactionKey: e.Key.String(),
 		},
 		Fence: version, ExpireAt: end.Add(retention),

@@ -40,8 +40,9 @@ func newCounterFixture() *counterFixture {
 // entry is a payment that was first sent now.
 func (c *counterFixture) entry(id string, minor int64) *ledger.Entry {
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: id}, MerchantID: "m1", Version: 1, SentAt: c.now,
-		AmountMinor: minor, Currency: "XOF", CountsDailyAmount: true,
+		Key: ledger.Key{Kind: ledger.Payment, ID: id}, Merchant: ledger.Merchant{ID: "m1"}, Version: 1,
+		Call:   ledger.Call{SentAt: c.now},
+		Amount: ledger.Amount{Minor: minor, Currency: "XOF", CountsDaily: true},
 	}
 }
 
@@ -157,7 +158,7 @@ func TestChangedAmountForSameKey(t *testing.T) {
 func TestDays(t *testing.T) {
 	c := newCounterFixture()
 	today, otherCurrency, otherMerchant := c.entry("a", 1000), c.entry("b", 1000), c.entry("c", 1000)
-	otherCurrency.Currency, otherMerchant.MerchantID = "XAF", "m2"
+	otherCurrency.Amount.Currency, otherMerchant.Merchant.ID = "XAF", "m2"
 	for _, e := range []*ledger.Entry{today, otherCurrency, otherMerchant} {
 		c.mustReserve(t, e, 1000)
 	}
@@ -259,7 +260,7 @@ func TestLateSuccessAfterRelease(t *testing.T) {
 func TestAmountWriteCount(t *testing.T) {
 	c := newCounterFixture()
 	a, b := c.entry("a", 1), c.entry("b", 1)
-	b.CountsDailyAmount = false
+	b.Amount.CountsDaily = false
 	steps := []struct {
 		name    string
 		version int64
@@ -328,7 +329,7 @@ func TestMerchantsInParallel(t *testing.T) {
 		id := []string{"m1", "m2"}[i%2]
 		group.Go(func() {
 			e := c.entry(fmt.Sprint(i), 100)
-			e.MerchantID = id
+			e.Merchant.ID = id
 			if c.Reserve(context.Background(), profileWithLimit(limits[id]), e) == nil {
 				accepted[id].Add(1)
 			}

@@ -65,8 +65,9 @@ func (d *dayModel) startAttempt(t *rapid.T) {
 func (d *dayModel) reserve(_ *rapid.T, a *paymentAttempt) {
 	a.nextStep = nil
 	entry := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: a.id}, Operator: "orange", Country: "CI",
-		Fingerprint: "f", UpstreamKey: a.id, AmountMinor: a.minor, Currency: "XOF",
+		Key:     ledger.Key{Kind: ledger.Payment, ID: a.id},
+		Route:   ledger.Route{Operator: "orange", Country: "CI", UpstreamKey: a.id},
+		Request: ledger.Request{Fingerprint: "f"}, Amount: ledger.Amount{Minor: a.minor, Currency: "XOF"},
 	}
 	a.Attempt = d.NewAttempt(entry)
 	a.Profile = d.profile
@@ -255,7 +256,7 @@ func (d *dayModel) checkExactSum(t *rapid.T) {
 	want := int64(0)
 	for _, e := range d.Ledger.All() {
 		if !e.NotApplied() {
-			want += e.AmountMinor
+			want += e.Amount.Minor
 		}
 	}
 	if sum := d.LimitStore.Sum(d.profile.ID, "XOF"); sum != want {

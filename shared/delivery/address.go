@@ -13,10 +13,10 @@ import (
 // NotificationURL returns the address of an entry's notifications: the one that its request named, or the profile's
 // present notif_url. Without one in the profile it is the former one (decision "notification-address").
 func NotificationURL(e *ledger.Entry, p *merchant.Profile) string {
-	if e.NotifyFrom == ledger.AddressOfProfile && p.NotifURL != "" {
+	if e.Outbox.From == ledger.AddressOfProfile && p.NotifURL != "" {
 		return p.NotifURL
 	}
-	return e.NotifyURL
+	return e.Outbox.URL
 }
 
 // CheckNotificationURL applies to an entry's address the checks that its request applied: it must be on a registered
@@ -32,19 +32,19 @@ func CheckNotificationURL(address string, e *ledger.Entry, p *merchant.Profile, 
 // readHealth reads the health of the endpoint of an entry's notifications. An address that followed the profile since
 // the request is checked; the others were checked by their request.
 func (c *Courier) readHealth(ctx context.Context, e *ledger.Entry) (webhook.Health, error) {
-	address := e.NotifyURL
-	if e.NotifyFrom == ledger.AddressOfProfile {
-		profile, err := c.readProfile(ctx, e.MerchantID)
+	address := e.Outbox.URL
+	if e.Outbox.From == ledger.AddressOfProfile {
+		profile, err := c.readProfile(ctx, e.Merchant.ID)
 		if err != nil {
 			return webhook.Health{}, err
 		}
-		if address = NotificationURL(e, profile); address != e.NotifyURL {
+		if address = NotificationURL(e, profile); address != e.Outbox.URL {
 			if err := CheckNotificationURL(address, e, profile, c.AllowLoopback); err != nil {
 				return webhook.Health{}, fmt.Errorf("delivery: the profile's notif_url: %w", err)
 			}
 		}
 	}
-	return c.Health.Health(ctx, webhook.Endpoint{MerchantID: e.MerchantID, URL: address})
+	return c.Health.Health(ctx, webhook.Endpoint{MerchantID: e.Merchant.ID, URL: address})
 }
 
 // readProfile reads the profile of an entry's merchant, which must exist.

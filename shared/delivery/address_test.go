@@ -31,7 +31,7 @@ func TestAddressFollowsTheProfile(t *testing.T) {
 				k.ProfileStore.NotifURL = k.MerchantServer.URL + "/second"
 			}
 			e := storeFailed(k, "DemoShop_1", "/first")
-			e.NotifyFrom = c.from
+			e.Outbox.From = c.from
 			post(t, k, e, 1, mustFindTarget(t, k, e))
 			if len(k.MerchantServer.Received(c.want)) != 1 || len(k.MerchantServer.Received("")) != 1 {
 				t.Errorf("received %+v, want one notification at %s", k.MerchantServer.Received(""), c.want)
@@ -53,7 +53,7 @@ func TestFollowedAddressIsChecked(t *testing.T) {
 		k := deliverytest.New(t)
 		k.ProfileStore.NotifURL, k.ProfileStore.Hosts = address, []string{"shop.example"}
 		e := storeFailed(k, "DemoShop_1", "/first")
-		e.NotifyFrom = ledger.AddressOfProfile
+		e.Outbox.From = ledger.AddressOfProfile
 		if target, err := k.Courier.FindTarget(context.Background(), e); err == nil {
 			t.Errorf("%s is accepted as %s", address, target.URL)
 		}

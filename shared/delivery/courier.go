@@ -74,7 +74,7 @@ func (c *Courier) FindTarget(ctx context.Context, e *ledger.Entry) (Target, erro
 	if err != nil || !health.Enabled() {
 		return Target{Health: health}, err
 	}
-	secrets, err := c.signingSecrets(ctx, e.MerchantID)
+	secrets, err := c.signingSecrets(ctx, e.Merchant.ID)
 	return Target{Health: health, secrets: secrets}, err
 }
 
@@ -115,7 +115,7 @@ func (c *Courier) PostNotification(
 	}
 	if result.Outcome == webhook.Delivered {
 		line.Increment(telemetry.DeliveredNotifications)
-		return func(e *ledger.Entry) bool { return e.MarkDelivered(n.ID, now) }
+		return func(e *ledger.Entry) bool { return e.Outbox.MarkDelivered(n.ID, now) }
 	}
 	line.Increment(telemetry.DeliveryAttemptFailures)
 	failed := ledger.FailedAttempt{At: now, HTTPStatus: result.Status, Reason: result.Reason}
@@ -123,13 +123,15 @@ func (c *Courier) PostNotification(
 	switch {
 	case result.Outcome == webhook.Gone && healthErr == nil:
 		line.Increment(telemetry.EndpointsDisabled)
-		return func(e *ledger.Entry) bool { return e.RecordFailedAttempt(claim, failed, now) && e.Park(now) }
+		return func(e *ledger.Entry) bool {
+			return e.Outbox.RecordFailedAttempt(claim, failed, now) && e.Outbox.Park(now)
+		}
 	case attemptsLeft:
-		return func(e *ledger.Entry) bool { return e.RecordFailedAttempt(claim, failed, next) }
+		return func(e *ledger.Entry) bool { return e.Outbox.RecordFailedAttempt(claim, failed, next) }
 	default:
 		line.Increment(telemetry.DeadLetters)
 		return func(e *ledger.Entry) bool {
-			return e.RecordFailedAttempt(claim, failed, now) && e.DeadLetter(n.ID, failed.Reason, now)
+			return e.Outbox.RecordFailedAttempt(claim, failed, now) && e.Outbox.DeadLetter(n.ID, failed.Reason, now)
 		}
 	}
 }

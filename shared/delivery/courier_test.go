@@ -38,9 +38,9 @@ func post(
 	t.Helper()
 	line := telemetry.NewLogLine("sweep", k.Clock.Now())
 	changed := e.Clone()
-	claim := *e.HeadClaim()
+	claim := *e.Outbox.HeadClaim()
 	claim.Attempts = number - 1
-	changed.OutboxHead().Attempts = claim.Attempts
+	changed.Outbox.Head().Attempts = claim.Attempts
 	attempt := delivery.Attempt{DeliveryClaim: claim, Target: to}
 	k.Courier.PostNotification(context.Background(), e, attempt, line)(changed)
 	if err := line.Write(k.LogLines); err != nil {
@@ -57,7 +57,7 @@ func postFailed(t *testing.T, k *deliverytest.DeliveryFixture, id, path string, 
 }
 
 func storeFailed(k *deliverytest.DeliveryFixture, id, path string) *ledger.Entry {
-	return k.StoreFinalPayment(id, ledger.Failed, func(e *ledger.Entry) { e.NotifyURL = k.MerchantServer.URL + path })
+	return k.StoreFinalPayment(id, ledger.Failed, func(e *ledger.Entry) { e.Outbox.URL = k.MerchantServer.URL + path })
 }
 
 func endpoint(k *deliverytest.DeliveryFixture) webhook.Endpoint {
@@ -68,8 +68,9 @@ func endpoint(k *deliverytest.DeliveryFixture) webhook.Endpoint {
 func TestNotificationIsSigned(t *testing.T) {
 	k := deliverytest.New(t)
 	e := k.StoreFinalPayment("DemoShop_1", ledger.Successful)
-	if after := post(t, k, e, 1, mustFindTarget(t, k, e)); len(after.Outbox) != 0 || len(after.Delivered) != 1 {
-		t.Errorf("outbox %+v, delivered %+v", after.Outbox, after.Delivered)
+	if after := post(t, k, e, 1, mustFindTarget(t, k, e)); len(after.Outbox.Waiting) != 0 ||
+		len(after.Outbox.Delivered) != 1 {
+		t.Errorf("outbox %+v, delivered %+v", after.Outbox.Waiting, after.Outbox.Delivered)
 	}
 	k.AssertReceived(t, 1)
 	received := k.MerchantServer.Received("/demo")[0]
@@ -102,19 +103,20 @@ func TestNotificationIsSigned(t *testing.T) {
 func TestBody(t *testing.T) {
 	k := deliverytest.New(t)
 	web := k.StoreFinalPayment("DemoShop_2", ledger.Cancelled, func(e *ledger.Entry) {
-		e.Channel, e.NotifToken, e.MSISDN = "web", "nt", ""
+		e.Request.Channel, e.Outbox.NotifToken, e.Request.MSISDN = "web", "nt", ""
 	})
-	operationtest.Golden(t, "testdata/notification-web.json", delivery.NotificationBody(web, *web.OutboxHead(), ""))
+	operationtest.Golden(t, "testdata/notification-web.json", delivery.NotificationBody(web, *web.Outbox.Head(), ""))
 	message := k.StoreMessage("m-1", ledger.DeliveredToNetwork)
-	message.CallbackData = ""
-	operationtest.Golden(t, "testdata/receipt.json", delivery.NotificationBody(message, *message.OutboxHead(), ""))
+	message.Request.CallbackData = ""
+	operationtest.Golden(t, "testdata/receipt.json", delivery.NotificationBody(message, *message.Outbox.Head(), ""))
 }
 
 // decision "charge-notif": the body is that of the charge's lookup, to which a refusal adds the charge's keys.
 func TestChargeBody(t *testing.T) {
 	e := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Charge, ID: "c-1"}, State: ledger.Done, AmountAsSent: "500", Currency: "XOF",
-		ReferenceCode: "REF-1", Correlator: "c",
+		Key: ledger.Key{Kind: ledger.Charge, ID: "c-1"}, Call: ledger.Call{State: ledger.Done},
+		Amount:  ledger.Amount{AsSent: "500", Currency: "XOF"},
+		Request: ledger.Request{ReferenceCode: "REF-1", Correlator: "c"},
 	}
 	body := func(status ledger.Status) []byte {
 		return delivery.NotificationBody(e, ledger.Notification{Status: status}, "https://api.example.com")
@@ -123,12 +125,12 @@ func TestChargeBody(t *testing.T) {
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "POL1000"},
 	})
-	e.State, e.ResponseStatus, e.ResponseBody = ledger.Refused, refusal.Status, refusal.Body
+	e.State, e.Response.Status, e.Response.Body = ledger.Refused, refusal.Status, refusal.Body
 	operationtest.Golden(t, "testdata/charge-refused.json", body(ledger.Failed))
-	if string(e.ResponseBody) != string(refusal.Body) {
-		t.Errorf("the stored refusal became %s", e.ResponseBody)
+	if string(e.Response.Body) != string(refusal.Body) {
+		t.Errorf("the stored refusal became %s", e.Response.Body)
 	}
-	e.Correlator, e.ReferenceCode = "", `R"<&>é`
+	e.Request.Correlator, e.Request.ReferenceCode = "", `R"<&>é`
 	operationtest.Golden(t, "testdata/charge-refused-reference.json", body(ledger.Failed))
 }
 
@@ -162,7 +164,7 @@ func TestResponseHandling(t *testing.T) {
 			k := deliverytest.New(t)
 			k.MerchantServer.RespondWith("/demo", c.status, c.header...)
 			e := postFailed(t, k, "DemoShop_1", "/demo", c.attemptNumber)
-			gone, head := c.status == 410, &e.Outbox[0]
+			gone, head := c.status == 410, &e.Outbox.Waiting[0]
 			k.AssertMetric(t, "DeliveryAttemptFailures", 1)
 			deadLetters, failures := 0, 1
 			if c.deadReason != "" {
@@ -183,7 +185,7 @@ func TestResponseHandling(t *testing.T) {
 			if diff := cmp.Diff(want, *head); diff != "" || head.LastReason == "" {
 				t.Errorf("reason %q, notification (-want +got):\n%s", head.LastReason, diff)
 			}
-			if c.minWait == 0 && e.DeliveryDue(k.Clock.Now().Add(1000*time.Hour)) {
+			if c.minWait == 0 && e.Outbox.DeliveryDue(k.Clock.Now().Add(1000*time.Hour)) {
 				t.Error("a further attempt is due, want none")
 			}
 			if wait := head.NextAttemptAt.Sub(k.Clock.Now()); c.minWait > 0 && (wait < c.minWait || wait > c.maxWait) {
@@ -193,8 +195,8 @@ func TestResponseHandling(t *testing.T) {
 	}
 	t.Run("200", func(t *testing.T) {
 		k := deliverytest.New(t)
-		if e := postFailed(t, k, "DemoShop_1", "/demo", 1); len(e.Outbox) != 0 {
-			t.Errorf("outbox %+v, want none", e.Outbox)
+		if e := postFailed(t, k, "DemoShop_1", "/demo", 1); len(e.Outbox.Waiting) != 0 {
+			t.Errorf("outbox %+v, want none", e.Outbox.Waiting)
 		}
 		k.AssertMetric(t, "DeliveredNotifications", 1)
 		k.AssertMetric(t, "DeliveryAttemptFailures", 0)
@@ -245,8 +247,8 @@ func TestGoneIsAlwaysStored(t *testing.T) {
 	if health := k.HealthStore.Stored(endpoint(k)); health.Enabled() || health.Failures != 2 {
 		t.Errorf("health %+v, want a disabled URL and 2 failures of the server", health)
 	}
-	if !e.OutboxHead().Parked {
-		t.Errorf("notification %+v, want it parked", e.OutboxHead())
+	if !e.Outbox.Head().Parked {
+		t.Errorf("notification %+v, want it parked", e.Outbox.Head())
 	}
 
 	k = deliverytest.New(t)
@@ -254,7 +256,7 @@ func TestGoneIsAlwaysStored(t *testing.T) {
 	e = storeFailed(k, "DemoShop_1", "/demo")
 	target := mustFindTarget(t, k, e)
 	k.HealthStore.Err = errors.New("down")
-	head := post(t, k, e, 1, target).OutboxHead()
+	head := post(t, k, e, 1, target).Outbox.Head()
 	if head.Parked || head.NextAttemptAt.IsZero() || head.LastReason != webhook.ReasonGone {
 		t.Errorf("the 410 was not stored: notification %+v, want a retry", head)
 	}
@@ -305,8 +307,8 @@ func TestSlowResponseBody(t *testing.T) {
 		<-over
 	})
 	began := time.Now()
-	if e := postFailed(t, k, "DemoShop_1", "/demo", 1); len(e.Delivered) != 1 {
-		t.Errorf("not delivered: outbox %+v", e.Outbox)
+	if e := postFailed(t, k, "DemoShop_1", "/demo", 1); len(e.Outbox.Delivered) != 1 {
+		t.Errorf("not delivered: outbox %+v", e.Outbox.Waiting)
 	}
 	if elapsed := time.Since(began); elapsed > 5*time.Second {
 		t.Errorf("the attempt lasted %s", elapsed)

@@ -24,8 +24,8 @@ func NotificationBody(e *ledger.Entry, n ledger.Notification, baseURL string) []
 		return resource.ChargeBody(e, baseURL)
 	}
 	return strictjson.Marshal(map[string]deliveryInfoNotification{"deliveryInfoNotification": {
-		CallbackData: e.CallbackData,
-		DeliveryInfo: resource.DeliveryInfo{Address: e.Address, DeliveryStatus: n.Status},
+		CallbackData: e.Request.CallbackData,
+		DeliveryInfo: resource.DeliveryInfo{Address: e.Request.Address, DeliveryStatus: n.Status},
 	}})
 }
 
@@ -39,7 +39,7 @@ func refusedChargeBody(e *ledger.Entry) []byte {
 	keys := strictjson.Marshal(struct {
 		ClientCorrelator string `json:"clientCorrelator,omitempty"`
 		ReferenceCode    string `json:"referenceCode"`
-	}{e.Correlator, e.ReferenceCode})
-	refusal := bytes.TrimSuffix(e.ResponseBody, []byte("}"))
+	}{e.Request.Correlator, e.Request.ReferenceCode})
+	refusal := bytes.TrimSuffix(e.Response.Body, []byte("}"))
 	return slices.Concat(refusal, []byte(`,"amountTransaction":`), keys, []byte("}"))
 }

@@ -17,11 +17,11 @@ import (
 func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry, claim ledger.UserSMSClaim) EntryChange {
 	end := func(state ledger.UserSMSState) EntryChange {
 		return func(e *ledger.Entry) bool {
-			return e.RecordUserSMS(claim, ledger.UserSMSOutcome{State: state})
+			return e.UserSMS.Record(claim, ledger.UserSMSOutcome{State: state})
 		}
 	}
 	notifier, capabilities, found := c.Operators.UserSMSSender(e)
-	country, _ := market.ByAlpha2(e.Country)
+	country, _ := market.ByAlpha2(e.Route.Country)
 	number, numberValid := parsePayerMSISDN(e.PayerMSISDN(), country)
 	if !found || !numberValid {
 		return end(ledger.UserSMSFailed)
@@ -36,12 +36,13 @@ func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry, claim ledger
 	result := notifier.SendUserSMS(ctx, operator.UserSMSCall{
 		Call:   call,
 		MSISDN: number.E164(),
-		Text: capabilities.UserSMSTemplates.Render(e.Lang, operator.UserSMSValues{
-			Amount: money.Format(e.AmountMinor, e.Exponent), Currency: e.Currency, Merchant: e.Merchant, OrderID: e.ID,
+		Text: capabilities.UserSMSTemplates.Render(e.Request.Lang, operator.UserSMSValues{
+			Amount: money.Format(e.Amount.Minor, e.Amount.Exponent), Currency: e.Amount.Currency,
+			Merchant: e.Merchant.Name, OrderID: e.ID,
 		}),
 	})
 	outcome := c.userSMSOutcome(result, claim)
-	return func(e *ledger.Entry) bool { return e.RecordUserSMS(claim, outcome) }
+	return func(e *ledger.Entry) bool { return e.UserSMS.Record(claim, outcome) }
 }
 
 // parsePayerMSISDN parses the payer's number: one of the payment's country, or an international number of

@@ -33,8 +33,8 @@ func TestUserSMSText(t *testing.T) {
 		t.Helper()
 		k := deliverytest.New(t)
 		e := k.StoreFinalPayment("DemoShop_1", ledger.Successful, change)
-		if after := sendUserSMS(k, e); after.UserSMS != ledger.UserSMSSent {
-			t.Errorf("the SMS is %q, want sent", after.UserSMS)
+		if after := sendUserSMS(k, e); after.UserSMS.State != ledger.UserSMSSent {
+			t.Errorf("the SMS is %q, want sent", after.UserSMS.State)
 		}
 		want.Platform, want.UpstreamKey, want.OrderID, want.AccountID = want.Operator, "DemoShop_1", "DemoShop_1", "a1"
 		if diff := cmp.Diff(want, k.Operator.UserSMSCalls()[0]); diff != "" {
@@ -45,20 +45,21 @@ func TestUserSMSText(t *testing.T) {
 		assertCall(t, operator.UserSMSCall{
 			Call:   operator.Call{Operator: c.operator, MCO: "OCI", Country: "CI"},
 			MSISDN: "+225" + deliverytest.MSISDN, Text: c.text,
-		}, func(e *ledger.Entry) { e.Operator, e.Lang = c.operator, c.lang })
+		}, func(e *ledger.Entry) { e.Route.Operator, e.Request.Lang = c.operator, c.lang })
 	}
 	assertCall(t, operator.UserSMSCall{
 		Call:   operator.Call{Operator: "sandbox", MCO: "OTN", Country: "TN"},
 		MSISDN: "+21620123456",
 		Text:   "Sandbox : votre paiement de 1.500 TND à DemoShop est confirmé. Réf. DemoShop_1",
 	}, func(e *ledger.Entry) {
-		e.Country, e.Currency, e.Exponent, e.AmountMinor, e.MSISDN = "TN", "TND", 3, 1500, "20123456"
+		e.Route.Country, e.Amount.Currency, e.Amount.Exponent, e.Amount.Minor, e.Request.MSISDN = "TN", "TND", 3, 1500,
+			"20123456"
 	})
 	assertCall(t, operator.UserSMSCall{
 		Call:   operator.Call{Operator: "sandbox", MCO: "OSN", Country: "SN"},
 		MSISDN: "+2250700008837", // a number of another country
 		Text:   "Sandbox : votre paiement de 500 XOF à DemoShop est confirmé. Réf. DemoShop_1",
-	}, func(e *ledger.Entry) { e.Country, e.MSISDN = "SN", "+2250700008837" })
+	}, func(e *ledger.Entry) { e.Route.Country, e.Request.MSISDN = "SN", "+2250700008837" })
 }
 
 func TestUserSMSOutcomes(t *testing.T) {
@@ -88,12 +89,12 @@ func TestUserSMSOutcomes(t *testing.T) {
 			k := deliverytest.New(t)
 			k.Operator.UserSMSFunc = func(operator.UserSMSCall) operator.Result { return c.result }
 			after := sendUserSMS(k, k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
-				e.UserSMSAttempts, e.UserSMSMaybeSent = c.attemptsMade, c.attemptsMade > 0
+				e.UserSMS.Attempts, e.UserSMS.MaybeSent = c.attemptsMade, c.attemptsMade > 0
 			}))
-			if after.UserSMS != c.want {
-				t.Errorf("the SMS is %q, want %q", after.UserSMS, c.want)
+			if after.UserSMS.State != c.want {
+				t.Errorf("the SMS is %q, want %q", after.UserSMS.State, c.want)
 			}
-			if wait := after.UserSMSAt.Sub(k.Clock.Now()); c.wait > 0 && wait != c.wait {
+			if wait := after.UserSMS.At.Sub(k.Clock.Now()); c.wait > 0 && wait != c.wait {
 				t.Errorf("retried after %s, want %s", wait, c.wait)
 			}
 			if call := k.Operator.UserSMSCalls()[0]; call.MayRepeat != (c.attemptsMade > 0) {
@@ -109,12 +110,12 @@ func TestUserSMSDuplicateWithoutEarlierSend(t *testing.T) {
 	k.Operator.UserSMSFunc = func(operator.UserSMSCall) operator.Result { return operator.Result{DuplicateKey: true} }
 	e := k.StoreFinalPayment("DemoShop_1", ledger.Successful)
 	for range len(k.Courier.SMSRetryDelays) {
-		if e = sendUserSMS(k, e); e.UserSMS != ledger.UserSMSDue {
-			t.Fatalf("the SMS is %q after duplicates only, want due", e.UserSMS)
+		if e = sendUserSMS(k, e); e.UserSMS.State != ledger.UserSMSDue {
+			t.Fatalf("the SMS is %q after duplicates only, want due", e.UserSMS.State)
 		}
 	}
-	if e = sendUserSMS(k, e); e.UserSMS != ledger.UserSMSUnknown {
-		t.Errorf("the SMS is %q after the last attempt, want unknown", e.UserSMS)
+	if e = sendUserSMS(k, e); e.UserSMS.State != ledger.UserSMSUnknown {
+		t.Errorf("the SMS is %q after the last attempt, want unknown", e.UserSMS.State)
 	}
 }
 
@@ -133,12 +134,12 @@ func TestUserSMSResendWindow(t *testing.T) {
 	} {
 		k := deliverytest.New(t)
 		e := k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) {
-			e.UserSMSMaybeSent = c.maybeSent
+			e.UserSMS.MaybeSent = c.maybeSent
 		})
 		k.Clock.Advance(c.age)
-		if after := sendUserSMS(k, e); after.UserSMS != c.want || len(k.Operator.UserSMSCalls()) != c.calls {
+		if after := sendUserSMS(k, e); after.UserSMS.State != c.want || len(k.Operator.UserSMSCalls()) != c.calls {
 			t.Errorf("%s: %q after %d calls, want %q after %d",
-				c.name, after.UserSMS, len(k.Operator.UserSMSCalls()), c.want, c.calls)
+				c.name, after.UserSMS.State, len(k.Operator.UserSMSCalls()), c.want, c.calls)
 		}
 	}
 }
@@ -162,14 +163,15 @@ func TestUserSMSWithoutRecipient(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			k := c.fixture
-			e := k.StorePendingPayment("DemoShop_1", func(e *ledger.Entry) { e.Channel, e.MSISDN = "web", c.msisdn })
+			e := k.StorePendingPayment("DemoShop_1",
+				func(e *ledger.Entry) { e.Request.Channel, e.Request.MSISDN = "web", c.msisdn })
 			report := ledger.StatusReport{Status: ledger.Successful, UserSMS: true, MSISDN: c.reported}
 			e.ApplyFinalStatus(report, k.Clock.Now())
-			if e.UserSMS != "" {
+			if e.UserSMS.State != "" {
 				e = sendUserSMS(k, e)
 			}
-			if e.UserSMS != c.want {
-				t.Errorf("the SMS is %q, want %q", e.UserSMS, c.want)
+			if e.UserSMS.State != c.want {
+				t.Errorf("the SMS is %q, want %q", e.UserSMS.State, c.want)
 			}
 			sentTo := ""
 			for _, call := range k.Operator.UserSMSCalls() {

@@ -87,7 +87,7 @@ func (b *Book) newReservation(e *Entry) (*Entry, error) {
 	}
 	fresh := e.Clone()
 	fresh.BeginReservation(owner, now)
-	fresh.truncateTimes()
+	truncateTimes(fresh)
 	fresh.Writer = owner
 	if !fresh.Leased(now) {
 		return nil, errors.New("ledger: the lease of a reservation must end after now: set LeaseUntil")
@@ -101,7 +101,7 @@ func (b *Book) takeOver(
 	ctx context.Context, existing, fresh *Entry, resendWindow func(*Entry) time.Duration, mayBind bool,
 ) (*Entry, Verdict, error) {
 	for range 2 {
-		if !mayBind && existing.State == Released && existing.Fingerprint == "" {
+		if !mayBind && existing.State == Released && existing.Request.Fingerprint == "" {
 			return nil, 0, nil
 		}
 		var window time.Duration
@@ -168,7 +168,7 @@ func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) error) (
 func (b *Book) ChangeKnown(ctx context.Context, known *Entry, change func(*Entry) error) (*Entry, error) {
 	for range maxWriteAttempts {
 		next := known.Clone()
-		next.markRelayNotified()
+		next.Outbox.markRelayNotified()
 		if err := change(next); err != nil {
 			if errors.Is(err, ErrUnchanged) {
 				return known, nil
@@ -180,7 +180,7 @@ func (b *Book) ChangeKnown(ctx context.Context, known *Entry, change func(*Entry
 			return nil, err
 		}
 		next.Version, next.Writer, next.UpdatedAt = known.Version+1, writer, Timestamp(b.Now())
-		next.truncateTimes()
+		truncateTimes(next)
 		next.Reschedule()
 		current, err := b.Store.Replace(ctx, next)
 		if err != nil {

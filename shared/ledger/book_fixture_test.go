@@ -39,8 +39,9 @@ func (c *counter) Read(p []byte) (int, error) {
 // request is a new entry as a flow prepares it, with a lease of half a minute from now.
 func (b *bench) request(kind ledger.Kind, fingerprint string) *ledger.Entry {
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: kind, ID: "Shop_1"}, MerchantID: "m", Operator: "sandbox", Fingerprint: fingerprint,
-		LeaseUntil: b.now().Add(30 * time.Second),
+		Key: ledger.Key{Kind: kind, ID: "Shop_1"}, Merchant: ledger.Merchant{ID: "m"},
+		Route: ledger.Route{Operator: "sandbox"}, Request: ledger.Request{Fingerprint: fingerprint},
+		Call: ledger.Call{LeaseUntil: b.now().Add(30 * time.Second)},
 	}
 }
 

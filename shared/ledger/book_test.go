@@ -31,7 +31,7 @@ func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {
 	}
 	before := b.store.WriteCount() + b.store.CallCount(storetest.Get)
 	again := b.reserve(t, ledger.Charge, "g", ledger.StoredResponse)
-	if string(again.ResponseBody) != "done" {
+	if string(again.Response.Body) != "done" {
 		t.Errorf("stored response: %s", summary(again))
 	}
 	if calls := b.store.WriteCount() + b.store.CallCount(storetest.Get) - before; calls != 1 {
@@ -183,7 +183,7 @@ func TestStoreOutcomeAfterACallback(t *testing.T) {
 	for _, fault := range (faults{storetest.NoFault, sentAgain, concurrent}) {
 		b := newBench()
 		request := b.request(ledger.Payment, "f")
-		request.NotifyURL = "https://shop.example/"
+		request.Outbox.URL = "https://shop.example/"
 		e, _, err := b.Reserve(context.Background(), request, anHour)
 		if err != nil {
 			t.Fatal(err)
@@ -289,8 +289,8 @@ func TestEveryTimeIsStoredAsTimestamp(t *testing.T) {
 	e := b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
 	changed, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error {
 		full := ledgertest.Full(t)
-		e.Conflicts, e.Outbox, e.Delivered = full.Conflicts, full.Outbox, full.Delivered
-		e.FailedAttempts, e.Replays = full.FailedAttempts, full.Replays
+		e.Conflicts, e.Outbox.Waiting, e.Outbox.Delivered = full.Conflicts, full.Outbox.Waiting, full.Outbox.Delivered
+		e.Outbox.FailedAttempts, e.Outbox.Replays = full.Outbox.FailedAttempts, full.Outbox.Replays
 		eachTime(reflect.ValueOf(e).Elem(), func(t *time.Time) { *t = odd })
 		return nil
 	})

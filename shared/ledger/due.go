@@ -1,34 +1,42 @@
 package ledger
 
-import (
-	"hash/fnv"
-	"time"
-)
+import "time"
 
-// Reschedule sets DueAt to the earliest of the entry's timers, or clears it. Every transition ends with it, and Book
-// calls it before each write; nothing else sets DueAt.
+// Reschedule sets DueAt to the earliest of the entry's timers, or clears it. Nothing else sets DueAt. It is called
+// before each write, so the transitions of Book.Change need not call it.
 func (e *Entry) Reschedule() {
-	e.DueAt = time.Time{}
+	var due time.Time
 	if e.State == Reserved {
-		e.dueBy(e.LeaseUntil.Add(LapseMargin))
+		due = sooner(due, e.LeaseUntil.Add(LapseMargin))
 	}
-	if e.pollable() {
-		e.dueBy(e.PollAt)
+	if e.pollable(e.Kind, e.State) {
+		due = sooner(due, e.Poll.At)
 	}
 	if e.claimOpen() {
-		e.dueBy(e.Claim.CheckAt)
+		due = sooner(due, e.Claim.CheckAt)
 	}
-	if head := e.OutboxHead(); head != nil {
-		e.dueBy(head.NextAttemptAt)
+	if head := e.Outbox.Head(); head != nil {
+		due = sooner(due, head.NextAttemptAt)
 	}
-	if e.UserSMS == UserSMSDue {
-		e.dueBy(e.UserSMSAt)
+	if e.UserSMS.State == UserSMSDue {
+		due = sooner(due, e.UserSMS.At)
 	}
-	e.dueBy(e.BindAt)
+	e.DueAt = sooner(due, e.BindAt)
 	if e.PastRetention(e.DueAt) {
 		e.DueAt = time.Time{} // by then it counts as absent
 	}
 }
+
+// sooner is the earlier of two times, of which zero means never.
+func sooner(due, at time.Time) time.Time {
+	if at.IsZero() || !due.IsZero() && !at.Before(due) {
+		return due
+	}
+	return at
+}
+
+// reached is true once a time has come; zero means never.
+func reached(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
 // ClearTimers removes an entry past its retention from the due index, where it would otherwise stay until the table
 // deletes it. It returns whether the entry changed.
@@ -37,59 +45,37 @@ func (e *Entry) ClearTimers(now time.Time) bool {
 		return false
 	}
 	e.LeaseUntil = e.ExpireAt
-	e.PollAt, e.UserSMSAt, e.Claim.CheckAt, e.BindAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	for i := range e.Outbox {
-		e.Outbox[i].NextAttemptAt = time.Time{}
+	e.Poll.At, e.UserSMS.At, e.Claim.CheckAt, e.BindAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	for i := range e.Outbox.Waiting {
+		e.Outbox.Waiting[i].NextAttemptAt = time.Time{}
 	}
 	e.Reschedule()
 	return true
 }
 
-// dueBy brings DueAt forward to at, if at is set.
-func (e *Entry) dueBy(at time.Time) {
-	if !at.IsZero() && (e.DueAt.IsZero() || at.Before(e.DueAt)) {
-		e.DueAt = at
-	}
-}
-
-// pollable is true while PollAt counts: a payment's status is not final, or another entry is unknown and waits for its
-// merchant's retry or a manual resolution. A reservation has its lease instead.
-func (e *Entry) pollable() bool {
-	if e.Kind == Payment {
-		return e.State != Reserved && !e.StatusFinal()
-	}
-	return e.State == Unknown
-}
-
-// claimOpen is true while a claim waits for its confirmation, also during a reservation.
-func (e *Entry) claimOpen() bool { return e.Claim.Status != "" && !e.StatusFinal() }
-
 // RequestLookup makes the next lookup of a payment due now, and reports whether that changed the entry. A payment with
 // a final status has none, and one whose call is in flight gets its own.
 func (e *Entry) RequestLookup(now time.Time) bool {
-	if e.Kind != Payment || !e.pollable() || !e.PollAt.IsZero() && !e.PollAt.After(now) {
+	if e.Kind != Payment || !e.pollable(e.Kind, e.State) || reached(e.Poll.At, now) {
 		return false
 	}
-	e.PollAt = now
-	e.Reschedule()
+	e.Poll.At = now
 	return true
 }
 
 // EndReleasedLookups ends the lookups of a released payment that a callback requested, after a response without a
 // success. It reports whether that changed the entry.
 func (e *Entry) EndReleasedLookups() bool {
-	if e.State != Released || e.claimOpen() || e.PollAt.IsZero() {
+	if e.State != Released || e.claimOpen() || e.Poll.At.IsZero() {
 		return false
 	}
-	e.PollAt, e.PollAttempts = time.Time{}, 0
-	e.Reschedule()
+	e.Poll = Poll{}
 	return true
 }
 
 // LookupDue is true once the next lookup is due: the next poll, or that of an open claim.
 func (e *Entry) LookupDue(now time.Time) bool {
-	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
-	return e.pollable() && due(e.PollAt) || e.claimOpen() && due(e.Claim.CheckAt)
+	return e.pollable(e.Kind, e.State) && reached(e.Poll.At, now) || e.claimOpen() && reached(e.Claim.CheckAt, now)
 }
 
 // PostponeLookup moves due lookups to next, because they cannot be made now. It returns whether one was due.
@@ -97,43 +83,10 @@ func (e *Entry) PostponeLookup(now, next time.Time) bool {
 	if !e.LookupDue(now) {
 		return false
 	}
-	for _, at := range []*time.Time{&e.PollAt, &e.Claim.CheckAt} {
-		if !at.IsZero() && !at.After(now) {
+	for _, at := range []*time.Time{&e.Poll.At, &e.Claim.CheckAt} {
+		if reached(*at, now) {
 			*at = next
 		}
 	}
-	e.Reschedule()
 	return true
 }
-
-// WakesRelay is true if the stream must wake the relay for this version. The head of the outbox is active and was never
-// attempted, and no earlier version has woken the relay for it. The stream's filter reads an attribute with this value.
-func (e *Entry) WakesRelay() bool {
-	head := e.activeHead()
-	return head != nil && head.Attempts == 0 && e.OpenClaims == 0 && !head.RelayNotified
-}
-
-// DueShard is the partition of the due index that a key belongs to, from 0 to DueShards-1.
-func DueShard(key Key) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(key.String()))
-	return int(h.Sum32() % DueShards)
-}
-
-// String is the key as it is stored: kind#id.
-func (k Key) String() string { return string(k.Kind) + "#" + k.ID }
-
-// MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant or a
-// day.
-func MerchantDay(merchantID string, day time.Time) string {
-	if merchantID == "" || day.IsZero() {
-		return ""
-	}
-	return merchantID + "#" + day.UTC().Format(time.DateOnly)
-}
-
-// DaySort is the position of an entry within its MerchantDay: the time of its creation.
-func (e *Entry) DaySort() string { return e.CreatedAt.UTC().Format(DaySortLayout) }
-
-// DaySortLayout is the form of a DaySort.
-const DaySortLayout = "15:04:05.000"

@@ -11,11 +11,16 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	timers := func() *ledger.Entry {
 		return &ledger.Entry{
-			Key: ledger.Key{Kind: ledger.Payment, ID: "Shop_1"}, State: ledger.Done, Status: ledger.Pending,
-			LeaseUntil: at(1).Add(-ledger.LapseMargin), PollAt: at(2),
-			Claim:   ledger.Claim{Status: ledger.Successful, CheckAt: at(3)},
-			Outbox:  []ledger.Notification{{ID: "1", NextAttemptAt: at(4)}, {ID: "2", NextAttemptAt: at(-9)}},
-			UserSMS: ledger.UserSMSDue, UserSMSAt: at(5),
+			Key:  ledger.Key{Kind: ledger.Payment, ID: "Shop_1"},
+			Call: ledger.Call{State: ledger.Done, LeaseUntil: at(1).Add(-ledger.LapseMargin)},
+			Progress: ledger.Progress{
+				Status: ledger.Pending, Poll: ledger.Poll{At: at(2)},
+				Claim: ledger.Claim{Status: ledger.Successful, CheckAt: at(3)},
+			},
+			Outbox: ledger.Outbox{
+				Waiting: []ledger.Notification{{ID: "1", NextAttemptAt: at(4)}, {ID: "2", NextAttemptAt: at(-9)}},
+			},
+			UserSMS: ledger.UserSMS{State: ledger.UserSMSDue, At: at(5)},
 		}
 	}
 	cases := []struct {
@@ -28,11 +33,17 @@ func TestDueIsTheEarliestTimer(t *testing.T) {
 		{"no poll of a final payment, nor its claim", func(e *ledger.Entry) { e.Status = ledger.Failed }, at(4)},
 		{"a claim, also while reserved", func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, at(9) },
 			at(3)},
-		{"no claim", func(e *ledger.Entry) { e.PollAt, e.Claim.Status = time.Time{}, "" }, at(4)},
-		{"a parked head's check", func(e *ledger.Entry) { e.Status, e.Outbox[0].Parked = ledger.Failed, true }, at(4)},
-		{"one behind a dead one", func(e *ledger.Entry) { e.Status, e.Outbox[0].DeadReason = ledger.Failed, "why" },
+		{"no claim", func(e *ledger.Entry) { e.Poll.At, e.Claim.Status = time.Time{}, "" }, at(4)},
+		{"a parked head's check", func(e *ledger.Entry) { e.Status, e.Outbox.Waiting[0].Parked = ledger.Failed, true },
+			at(4)},
+		{"one behind a dead one", func(e *ledger.Entry) {
+			e.Status, e.Outbox.Waiting[0].DeadReason = ledger.Failed,
+				"why"
+		},
 			at(-9)},
-		{"nothing", func(e *ledger.Entry) { e.Status, e.Outbox, e.UserSMS = ledger.Failed, nil, ledger.UserSMSSent },
+		{"nothing", func(e *ledger.Entry) {
+			e.Status, e.Outbox.Waiting, e.UserSMS.State = ledger.Failed, nil, ledger.UserSMSSent
+		},
 			time.Time{}},
 		{"an unknown charge", func(e *ledger.Entry) {
 			e.Kind, e.State, e.Claim.Status = ledger.Charge, ledger.Unknown,
@@ -71,7 +82,7 @@ func TestClearTimers(t *testing.T) {
 		"a notification": message(ledger.MessageWaiting, ledger.DeliveredToNetwork),
 		"a claim": func() *ledger.Entry {
 			e := pendingPayment()
-			e.PollAt = time.Time{}
+			e.Poll.At = time.Time{}
 			claimed(ledger.Successful)(e)
 			return e
 		}(),
@@ -101,13 +112,13 @@ func TestPostponeLookup(t *testing.T) {
 		"only a claim exists": {time.Time{}, at(60), time.Time{}, next, true},
 	} {
 		e := pendingPayment()
-		e.PollAt, e.Claim = c.poll, ledger.Claim{Status: ledger.Successful, CheckAt: c.check}
+		e.Poll.At, e.Claim = c.poll, ledger.Claim{Status: ledger.Successful, CheckAt: c.check}
 		e.Reschedule()
 		if got := e.PostponeLookup(at(60), next); got != c.postponed {
 			t.Errorf("%s: postponed %v, want %v", name, got, c.postponed)
 		}
-		if !e.PollAt.Equal(c.wantPoll) || !e.Claim.CheckAt.Equal(c.wantCheck) {
-			t.Errorf("%s: poll at %s, check at %s", name, e.PollAt, e.Claim.CheckAt)
+		if !e.Poll.At.Equal(c.wantPoll) || !e.Claim.CheckAt.Equal(c.wantCheck) {
+			t.Errorf("%s: poll at %s, check at %s", name, e.Poll.At, e.Claim.CheckAt)
 		}
 		if before := dueAt(e); before.Before(at(60)) || c.postponed && before.Equal(at(60)) {
 			t.Errorf("%s: still due at %s", name, before)
@@ -129,8 +140,8 @@ func TestWakesRelay(t *testing.T) {
 		"new before attempted": {[]ledger.Notification{{}, {Attempts: 1}}, true},
 	}
 	for name, c := range cases {
-		if e := (&ledger.Entry{Outbox: c.outbox}); e.WakesRelay() != c.want {
-			t.Errorf("%s: %v", name, e.WakesRelay())
+		if e := (&ledger.Entry{Outbox: ledger.Outbox{Waiting: c.outbox}}); e.Outbox.WakesRelay() != c.want {
+			t.Errorf("%s: %v", name, e.Outbox.WakesRelay())
 		}
 	}
 }
@@ -157,8 +168,7 @@ func TestMerchantDay(t *testing.T) {
 	if ledger.MerchantDay("", start) != "" || ledger.MerchantDay("m", time.Time{}) != "" {
 		t.Error("want none without a merchant or a day")
 	}
-	e := &ledger.Entry{Key: ledger.Key{Kind: ledger.SMS, ID: "1"}, CreatedAt: start.Add(7 * time.Millisecond)}
-	if got := e.DaySort(); got != "10:30:00.007" {
+	if got := ledger.DaySort(start.Add(7 * time.Millisecond)); got != "10:30:00.007" {
 		t.Errorf("got %s", got)
 	}
 }

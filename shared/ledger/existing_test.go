@@ -13,7 +13,7 @@ import (
 // reserveExisting reserves the key of a payment for a request that nothing may serve for the first time.
 func (b *bench) reserveExisting(fingerprint string) (*ledger.Entry, ledger.Verdict, error) {
 	e := b.request(ledger.Payment, fingerprint)
-	e.Operator, e.Account = "", "" // no platform was selected
+	e.Route.Operator, e.Route.Account = "", "" // no platform was selected
 	return b.ReserveExisting(context.Background(), e, anHour)
 }
 
@@ -59,8 +59,9 @@ func TestReserveExisting(t *testing.T) {
 			if err != nil || (e == nil) != (c.state == "") || verdict != c.verdict {
 				t.Fatalf("%v, %v, %v; want %v", e, verdict, err, c.verdict)
 			}
-			if e != nil && (e.State != c.state || e.Operator != "sandbox") {
-				t.Errorf("state %s, operator %q; want %s and the first one's operator", e.State, e.Operator, c.state)
+			if e != nil && (e.State != c.state || e.Route.Operator != "sandbox") {
+				t.Errorf("state %s, operator %q; want %s and the first one's operator", e.State, e.Route.Operator,
+					c.state)
 			}
 			if got := b.store.CallCount(storetest.Insert) - inserts; got != 0 {
 				t.Errorf("%d inserts, want none", got)
@@ -81,7 +82,7 @@ func TestReserveExistingLosesItsEntry(t *testing.T) {
 	if e != nil || err != nil {
 		t.Fatalf("%+v, %v, %v; want no entry", e, verdict, err)
 	}
-	if stored := b.store.All()[0]; stored.State != ledger.Released || stored.Fingerprint != "" {
+	if stored := b.store.All()[0]; stored.State != ledger.Released || stored.Request.Fingerprint != "" {
 		t.Errorf("stored %s", summary(stored))
 	}
 }

@@ -15,10 +15,12 @@ var start = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
 // reserved is a new reservation of a kind by "owner", with a lease of half a minute.
 func reserved(kind ledger.Kind) *ledger.Entry {
 	e := &ledger.Entry{
-		Key: ledger.Key{Kind: kind, ID: "Shop_1"}, MerchantID: "m", Fingerprint: "f", Operator: "sandbox",
-		Account: "a1", UpstreamKey: "Shop.1", AmountMinor: 500, Currency: "XOF",
-		LeaseUntil: start.Add(30 * time.Second),
-		NotifyURL:  "https://shop.example/notify", MSISDN: "0700000000",
+		Key: ledger.Key{Kind: kind, ID: "Shop_1"}, Merchant: ledger.Merchant{ID: "m"},
+		Request: ledger.Request{Fingerprint: "f", MSISDN: "0700000000"},
+		Route:   ledger.Route{Operator: "sandbox", Account: "a1", UpstreamKey: "Shop.1"},
+		Amount:  ledger.Amount{Minor: 500, Currency: "XOF"},
+		Call:    ledger.Call{LeaseUntil: start.Add(30 * time.Second)},
+		Outbox:  ledger.Outbox{URL: "https://shop.example/notify"},
 	}
 	e.BeginReservation("owner", start)
 	return e
@@ -98,12 +100,13 @@ func claimOf(s ledger.Status) ledger.Claim {
 // claimOfAttempt is a claim of an attempt at the head of an outbox, made when the attempts before it had outcomes.
 func claimOfAttempt(e *ledger.Entry, number int) ledger.DeliveryClaim {
 	return ledger.DeliveryClaim{
-		Notification: ledger.Notification{ID: e.OutboxHead().ID, Attempts: number - 1}, OpenClaims: e.OpenClaims,
+		Notification: ledger.Notification{ID: e.Outbox.Head().ID, Attempts: number - 1},
+		OpenClaims:   e.Outbox.OpenClaims,
 	}
 }
 
 // makeAttempts sets the number of attempts at the head that have an outcome.
-func makeAttempts(e *ledger.Entry, number int) { e.OutboxHead().Attempts = number }
+func makeAttempts(e *ledger.Entry, number int) { e.Outbox.Head().Attempts = number }
 
 func failedAttempt(number, status int, reason string) ledger.FailedAttempt {
 	return ledger.FailedAttempt{Number: number, At: start, HTTPStatus: status, Reason: reason}
@@ -124,21 +127,21 @@ func summary(e *ledger.Entry) string {
 		}
 	}
 	add(e.Status != "", "%s", e.Status)
-	add(e.ResponseStatus != 0, "%d:%s", e.ResponseStatus, e.ResponseBody)
+	add(e.Response.Status != 0, "%d:%s", e.Response.Status, e.Response.Body)
 	add(e.EverUnknown, "ever-unknown")
-	add(e.Fingerprint == "", "unbound")
+	add(e.Request.Fingerprint == "", "unbound")
 	add(e.Claim.Status != "", "claim:%s", e.Claim.Status)
 	for _, c := range e.Conflicts {
 		add(true, "conflict:%s/%s", c.Status, c.Reason)
 	}
-	for _, n := range e.Outbox {
+	for _, n := range e.Outbox.Waiting {
 		add(n.DeadReason == "", "notify:%s", n.Status)
 		add(n.DeadReason != "", "dead:%s", n.Status)
 	}
-	for _, n := range e.Delivered {
+	for _, n := range e.Outbox.Delivered {
 		add(true, "delivered:%s", n.Status)
 	}
-	add(e.UserSMS != "", "user-sms:%s", e.UserSMS)
+	add(e.UserSMS.State != "", "user-sms:%s", e.UserSMS.State)
 	add(!dueAt(e).IsZero(), "due:%s", dueAt(e).Sub(start))
 	return strings.Join(words, " ")
 }

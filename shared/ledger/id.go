@@ -5,9 +5,32 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"hash/fnv"
 	"slices"
+	"time"
 	"unicode/utf8"
 )
+
+// Kind is the operation a transaction belongs to.
+type Kind string
+
+// The kinds of transactions, and the small item that makes a charge's referenceCode unique.
+const (
+	Charge    Kind = "charge"
+	Payment   Kind = "pay"
+	SMS       Kind = "sms"
+	Reference Kind = "reference"
+	MessageID Kind = "message" // finds an SMS by its operator's id
+)
+
+// Key names one entry. ID is the public identifier: the charge's transaction id, the order_id, the SMS request id.
+type Key struct {
+	Kind Kind
+	ID   string
+}
+
+// String is the key as it is stored: kind#id.
+func (k Key) String() string { return string(k.Kind) + "#" + k.ID }
 
 // MaxUpstreamKey is the maximum length of an upstream key in characters (decision "upstream-key").
 const MaxUpstreamKey = 64
@@ -104,3 +127,28 @@ func Fingerprint(canonicalBody []byte, routing ...string) string {
 	sum := digest("mobilegateway/fingerprint", parts...)
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
+
+// DueShards is the number of partitions of the due index. It may grow, never shrink.
+const DueShards = 16
+
+// DueShard is the partition of the due index that a key belongs to, from 0 to DueShards-1.
+func DueShard(key Key) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key.String()))
+	return int(h.Sum32() % DueShards)
+}
+
+// MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant or a
+// day.
+func MerchantDay(merchantID string, day time.Time) string {
+	if merchantID == "" || day.IsZero() {
+		return ""
+	}
+	return merchantID + "#" + day.UTC().Format(time.DateOnly)
+}
+
+// DaySort is the position of an entry within its MerchantDay: the time of its creation.
+func DaySort(createdAt time.Time) string { return createdAt.UTC().Format(DaySortLayout) }
+
+// DaySortLayout is the form of a DaySort.
+const DaySortLayout = "15:04:05.000"

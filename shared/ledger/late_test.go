@@ -69,21 +69,23 @@ func TestChargeNotif(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := reserved(ledger.Charge)
-			e.NotifyURL = ""
+			e.Outbox.URL = ""
 			for i, do := range c.steps {
 				do(e, start.Add(time.Duration(i)*10*time.Minute))
 			}
 			if c.want == "" {
-				if len(e.Outbox) > 0 || e.NotifyURL != "" {
-					t.Errorf("notified: %s at %q", summary(e), e.NotifyURL)
+				if len(e.Outbox.Waiting) > 0 || e.Outbox.URL != "" {
+					t.Errorf("notified: %s at %q", summary(e), e.Outbox.URL)
 				}
 				return
 			}
-			if len(e.Outbox) != 1 || e.Outbox[0].Status != c.want || e.Outbox[0].ID != e.ID || !e.WakesRelay() {
-				t.Errorf("the outbox is %+v, want one %s with the charge's id that wakes the relay", e.Outbox, c.want)
+			if len(e.Outbox.Waiting) != 1 || e.Outbox.Waiting[0].Status != c.want || e.Outbox.Waiting[0].ID != e.ID ||
+				!e.Outbox.WakesRelay() {
+				t.Errorf("the outbox is %+v, want one %s with the charge's id that wakes the relay", e.Outbox.Waiting,
+					c.want)
 			}
-			if e.NotifyURL != url || e.NotifyFrom != ledger.AddressOfProfile || dueAt(e).IsZero() {
-				t.Errorf("address %q of %q, due %s", e.NotifyURL, e.NotifyFrom, dueAt(e))
+			if e.Outbox.URL != url || e.Outbox.From != ledger.AddressOfProfile || dueAt(e).IsZero() {
+				t.Errorf("address %q of %q, due %s", e.Outbox.URL, e.Outbox.From, dueAt(e))
 			}
 		})
 	}
@@ -92,7 +94,7 @@ func TestChargeNotif(t *testing.T) {
 			e, with := reserved(ledger.Charge), reserved(ledger.Charge)
 			e.ApplyOutcome("owner", o, start)
 			with.ApplyOutcome("owner", addressed(o), start)
-			if summary(e) != summary(with) || e.NotifyURL != with.NotifyURL || len(with.Outbox) > 0 {
+			if summary(e) != summary(with) || e.Outbox.URL != with.Outbox.URL || len(with.Outbox.Waiting) > 0 {
 				t.Errorf("%s, want %s", summary(with), summary(e))
 			}
 		}
@@ -115,7 +117,7 @@ func TestLateSMS(t *testing.T) {
 			"refused DeliveryImpossible 403:refused ever-unknown notify:DeliveryImpossible due:1m0s"},
 		{"a receipt came first", receipt(ledger.DeliveredToNetwork), sent,
 			"done DeliveredToNetwork 201:done notify:DeliveredToNetwork due:1m0s"},
-		{"without an address", func(e *ledger.Entry) { lapse(e); e.NotifyURL = "" }, sent,
+		{"without an address", func(e *ledger.Entry) { lapse(e); e.Outbox.URL = "" }, sent,
 			"done MessageWaiting 201:done ever-unknown"},
 		{"never unknown", func(*ledger.Entry) {}, sent, "done MessageWaiting 201:done"},
 		{"the retry's response reports it", func(e *ledger.Entry) {

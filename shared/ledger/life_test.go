@@ -45,9 +45,9 @@ func TestLifeKeepsItsInvariants(t *testing.T) {
 
 func (l *life) arrive(t *rapid.T) {
 	request := l.request(l.kind, rapid.SampledFrom([]string{"f", "f", "f", "g"}).Draw(t, "body"))
-	request.NotifyURL, request.MSISDN = "https://shop.example/", "0700000000"
+	request.Outbox.URL, request.Request.MSISDN = "https://shop.example/", "0700000000"
 	if l.kind == ledger.Charge {
-		request.NotifyURL = ""
+		request.Outbox.URL = ""
 	}
 	e, verdict, err := l.Reserve(context.Background(), request, anHour)
 	if err != nil {
@@ -125,30 +125,31 @@ func (l *life) sweep(*rapid.T) {
 func (l *life) deliver(t *rapid.T) {
 	what := rapid.IntRange(0, 6).Draw(t, "delivery")
 	l.change(func(e *ledger.Entry) {
-		head := e.OutboxHead()
+		head := e.Outbox.Head()
 		if head == nil {
-			if what == 0 && len(e.Delivered) > 0 {
-				e.ReplayNotification(e.Delivered[0].ID, l.now())
+			if what == 0 && len(e.Outbox.Delivered) > 0 {
+				e.Outbox.ReplayNotification(e.Outbox.Delivered[0].ID, l.now())
 			}
 			return
 		}
 		switch what {
 		case 0:
-			e.ClaimDelivery(l.now())
+			e.Outbox.ClaimDelivery(l.now())
 		case 1:
-			if claim := e.HeadClaim(); claim != nil {
-				e.RecordFailedAttempt(*claim, failedAttempt(claim.Attempts+1, 500, "status"), l.now().Add(time.Minute))
+			if claim := e.Outbox.HeadClaim(); claim != nil {
+				e.Outbox.RecordFailedAttempt(*claim, failedAttempt(claim.Attempts+1, 500, "status"),
+					l.now().Add(time.Minute))
 			}
 		case 2:
-			e.MarkDelivered(head.ID, l.now())
+			e.Outbox.MarkDelivered(head.ID, l.now())
 		case 3:
-			e.Park(l.now())
+			e.Outbox.Park(l.now())
 		case 4:
-			e.Unpark(l.now())
+			e.Outbox.Unpark(l.now())
 		case 5:
-			e.DeadLetter(head.ID, "attempts", l.now())
+			e.Outbox.DeadLetter(head.ID, "attempts", l.now())
 		default:
-			e.RecordUserSMS(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSSent})
+			e.UserSMS.Record(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSSent})
 		}
 	})
 }
@@ -186,7 +187,7 @@ func (l *life) check(t *rapid.T) {
 // violation names the invariant that an entry violates.
 func violation(e *ledger.Entry) string {
 	notified := map[ledger.Status]bool{}
-	for _, n := range slices.Concat(e.Delivered, e.Outbox) {
+	for _, n := range slices.Concat(e.Outbox.Delivered, e.Outbox.Waiting) {
 		if notified[n.Status] {
 			return "a status is in the outbox twice"
 		}
@@ -206,11 +207,11 @@ func violation(e *ledger.Entry) string {
 		return "a final status without a notification"
 	case e.Kind == ledger.Charge && len(notified) > 1:
 		return "a charge is notified twice"
-	case e.Kind == ledger.Charge && (e.NotifyURL != "") != (len(notified) > 0):
+	case e.Kind == ledger.Charge && (e.Outbox.URL != "") != (len(notified) > 0):
 		return "a charge has an address without a notification, or the reverse"
 	case len(e.Conflicts) > ledger.MaxConflicts:
 		return "too many conflicts"
-	case len(e.FailedAttempts) > ledger.MaxAttempts || len(e.Replays) > ledger.MaxReplays:
+	case len(e.Outbox.FailedAttempts) > ledger.MaxAttempts || len(e.Outbox.Replays) > ledger.MaxReplays:
 		return "too many attempts or replays"
 	}
 	return ""
@@ -221,11 +222,11 @@ func progress(before, e *ledger.Entry) string {
 	switch {
 	case e.Version < before.Version:
 		return "the version went back"
-	case before.EverUnknown && !e.EverUnknown && e.Fingerprint != "":
+	case before.EverUnknown && !e.EverUnknown && e.Request.Fingerprint != "":
 		return "an unknown was forgotten"
 	case before.StatusFinal() && e.Status != before.Status:
 		return "a final status changed"
-	case before.ResponseStatus != 0 && string(before.ResponseBody) != string(e.ResponseBody):
+	case before.Response.Status != 0 && string(before.Response.Body) != string(e.Response.Body):
 		return "the stored response changed"
 	case !before.CreatedAt.Equal(e.CreatedAt):
 		return "its creation moved"
@@ -235,7 +236,7 @@ func progress(before, e *ledger.Entry) string {
 	case before.State == ledger.Unknown && e.State == ledger.Released:
 		return "an unknown was released"
 	}
-	for _, n := range before.Delivered {
+	for _, n := range before.Outbox.Delivered {
 		if !remembers(e, n) {
 			return "a delivery was forgotten"
 		}
@@ -247,6 +248,6 @@ func progress(before, e *ledger.Entry) string {
 func remembers(e *ledger.Entry, n ledger.Notification) bool {
 	delivered := func(d ledger.Notification) bool { return d.ID == n.ID && d.DeliveredAt.Equal(n.DeliveredAt) }
 	replayed := func(r ledger.ReplayRecord) bool { return r.Status == n.Status && r.DeliveredAt.Equal(n.DeliveredAt) }
-	full := len(e.Replays) == ledger.MaxReplays // only the first deliveries are kept then
-	return full || slices.ContainsFunc(e.Delivered, delivered) || slices.ContainsFunc(e.Replays, replayed)
+	full := len(e.Outbox.Replays) == ledger.MaxReplays // only the first deliveries are kept then
+	return full || slices.ContainsFunc(e.Outbox.Delivered, delivered) || slices.ContainsFunc(e.Outbox.Replays, replayed)
 }

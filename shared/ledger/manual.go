@@ -14,18 +14,10 @@ const (
 	ManuallyUnknowable = "unknowable"
 )
 
-// ManualResolution is the manual resolution of an unknown outcome, kept with the entry (decision "unknown-by-hand").
-type ManualResolution struct {
-	Outcome string    `json:"oc,omitempty"`
-	Who     string    `json:"who,omitempty"`
-	Reason  string    `json:"re,omitempty"`
-	At      time.Time `json:"at,omitzero"`
-}
-
 // ManualOutcome is a manual resolution with the values that it needs.
 type ManualOutcome struct {
 	ManualResolution
-	// Reference is Entry.ManualReference.
+	// Reference is Manual.Reference.
 	Reference string
 	// Owner is the attempt that the person decided about. The decision does not apply to a later attempt.
 	Owner string
@@ -64,7 +56,7 @@ func (e *Entry) OutcomeUncertain(now time.Time) bool {
 
 // Unknowable is true for an unknown SMS that a person has closed: nothing lists it. A later attempt opens it again.
 func (e *Entry) Unknowable() bool {
-	return e.State == Unknown && e.PollAt.IsZero() && e.Manual.Outcome == ManuallyUnknowable
+	return e.State == Unknown && e.Poll.At.IsZero() && e.Manual.Outcome == ManuallyUnknowable
 }
 
 // ResolveManually ends an unknown outcome by an engineer's decision (decision "unknown-by-hand"). It never changes a
@@ -86,33 +78,32 @@ func (e *Entry) ResolveManually(m ManualOutcome, now time.Time) error {
 	case e.Owner != m.Owner:
 		return ErrLaterAttempt
 	}
-	resolve := e.resolveCallManually
+	resolve := m.resolveCall
 	if e.Kind == Payment {
-		resolve = e.resolvePaymentManually
+		resolve = m.resolvePayment
 	}
-	if err := resolve(m, now); err != nil {
+	if err := resolve(e, now); err != nil {
 		return err
 	}
-	e.Manual = m.ManualResolution
-	e.Manual.At, e.ManualReference = now, cmp.Or(m.Reference, e.ManualReference)
+	e.Manual.ManualResolution = m.ManualResolution
+	e.Manual.At, e.Manual.Reference = now, cmp.Or(m.Reference, e.Manual.Reference)
 	return nil
 }
 
-// resolveCallManually is ResolveManually for a charge or an SMS.
-func (e *Entry) resolveCallManually(m ManualOutcome, now time.Time) error {
+// resolveCall is ResolveManually for a charge or an SMS.
+func (m *ManualOutcome) resolveCall(e *Entry, now time.Time) error {
 	applied, unknowable := m.Outcome == ManuallyApplied, m.Outcome == ManuallyUnknowable && e.Kind == SMS
 	if !applied && !unknowable && m.Outcome != ManuallyNotApplied {
 		return ErrInvalidResolution
 	}
-	if !e.OutcomeUncertain(now) || unknowable && e.reportedByOperator() {
+	if !e.OutcomeUncertain(now) || unknowable && e.reported(e.Kind) {
 		return ErrOutcomeKnown
 	}
 	outcome := CallOutcome{State: Done}
 	switch {
 	case unknowable:
 		e.MarkLapsed(now, now)
-		e.PollAt, e.PollAttempts = time.Time{}, 0
-		e.Reschedule()
+		e.Poll = Poll{}
 		return nil
 	case e.Kind == Charge && applied:
 	case e.Kind == Charge && m.ResponseStatus != 0:
@@ -132,10 +123,10 @@ func (e *Entry) resolveCallManually(m ManualOutcome, now time.Time) error {
 	return nil
 }
 
-// resolvePaymentManually is ResolveManually for a payment. One that was released was certainly not applied, so only a
+// resolvePayment is ResolveManually for a payment. One that was released was certainly not applied, so only a
 // success changes its status. A failure ends an open claim of success: the payment stays released, and the claim is
 // kept as a conflict.
-func (e *Entry) resolvePaymentManually(m ManualOutcome, now time.Time) error {
+func (m *ManualOutcome) resolvePayment(e *Entry, now time.Time) error {
 	status := Status(m.Outcome)
 	switch {
 	case status != Successful && status != Failed && status != Cancelled:

@@ -111,7 +111,7 @@ func TestResolveManually(t *testing.T) {
 			}
 			assertSummary(t, c.outcome, e, c.want)
 			want := ledger.ManualResolution{Outcome: c.outcome, Who: "ama", Reason: "their books", At: now}
-			if diff := cmp.Diff(want, e.Manual); diff != "" {
+			if diff := cmp.Diff(want, e.Manual.ManualResolution); diff != "" {
 				t.Errorf("kept resolution (-want +got):\n%s", diff)
 			}
 		})
@@ -153,7 +153,7 @@ func TestResolveManually(t *testing.T) {
 			t.Errorf("a later statement of the operator does not end it: %v", err)
 		}
 		again := closed.TakeOver(reserved(ledger.SMS), "next", start)
-		if again.ApplyOutcome("next", unknown, start); again.Unknowable() || again.PollAt.IsZero() {
+		if again.ApplyOutcome("next", unknown, start); again.Unknowable() || again.Poll.At.IsZero() {
 			t.Errorf("a later unknown attempt is not listed: %s", summary(again))
 		}
 	})

@@ -62,23 +62,25 @@ func TestEndNeverSent(t *testing.T) {
 func TestAfterNeverSent(t *testing.T) {
 	released := func() *ledger.Entry {
 		e := reserved(ledger.Payment)
-		e.Account, e.UpstreamKey, e.Material = "mtn-momo/ci", "uuid", "material"
+		e.Route.Account, e.Route.UpstreamKey, e.DriverData = "mtn-momo/ci", "uuid", "material"
 		e.ApplyOutcome("owner", unknown, start)
 		e.EndNeverSent(start.Add(15 * time.Minute))
 		return e
 	}
 	now := start.Add(20 * time.Minute)
 	incoming := reserved(ledger.Payment)
-	incoming.Account, incoming.UpstreamKey, incoming.LeaseUntil = "pawapay/p", "other", now.Add(30*time.Second)
+	incoming.Route.Account, incoming.Route.UpstreamKey, incoming.LeaseUntil = "pawapay/p", "other",
+		now.Add(30*time.Second)
 	if got := ledger.Decide(released(), incoming, now, 0); got != ledger.TakenOver {
 		t.Fatalf("a retry: %v, want it taken over", got)
 	}
 	next := released().TakeOver(incoming, "second", now)
-	if next.Account != "mtn-momo/ci" || next.UpstreamKey != "uuid" || next.Material != "material" || next.EverUnknown {
+	if next.Route.Account != "mtn-momo/ci" || next.Route.UpstreamKey != "uuid" || next.DriverData != "material" ||
+		next.EverUnknown {
 		t.Errorf("the retry has account %s, key %s, material %q, ever unknown %v",
-			next.Account, next.UpstreamKey, next.Material, next.EverUnknown)
+			next.Route.Account, next.Route.UpstreamKey, next.DriverData, next.EverUnknown)
 	}
-	incoming.Fingerprint = "other"
+	incoming.Request.Fingerprint = "other"
 	if got := ledger.Decide(released(), incoming, now, 0); got != ledger.KeyTaken {
 		t.Errorf("another body: %v, want its key taken", got)
 	}
@@ -112,9 +114,9 @@ func TestStoreMaterial(t *testing.T) {
 	} {
 		e := reserved(ledger.Payment)
 		c.before(e)
-		got := e.StoreMaterial(c.owner, "material", c.now)
-		if got != c.want || (e.Material == "material") != c.want {
-			t.Errorf("%s: stored %v, material %q; want %v", c.name, got, e.Material, c.want)
+		got := e.StoreDriverData(c.owner, "material", c.now)
+		if got != c.want || (e.DriverData == "material") != c.want {
+			t.Errorf("%s: stored %v, material %q; want %v", c.name, got, e.DriverData, c.want)
 		}
 	}
 }
@@ -122,12 +124,12 @@ func TestStoreMaterial(t *testing.T) {
 // A response's material is stored with it, and never replaces what was stored before the call.
 func TestMaterialOfResponse(t *testing.T) {
 	withMaterial := done
-	withMaterial.Material = "from the response"
+	withMaterial.DriverData = "from the response"
 	for before, want := range map[string]string{"": "from the response", "prepared": "prepared"} {
 		e := reserved(ledger.Payment)
-		e.Material = before
-		if e.ApplyOutcome("owner", withMaterial, start); e.Material != want {
-			t.Errorf("material %q after %q, want %q", e.Material, before, want)
+		e.DriverData = before
+		if e.ApplyOutcome("owner", withMaterial, start); e.DriverData != want {
+			t.Errorf("material %q after %q, want %q", e.DriverData, before, want)
 		}
 	}
 }
@@ -175,13 +177,13 @@ func TestOutcomeWithReport(t *testing.T) {
 		e.ApplyOutcome(c.owner, c.outcome, at)
 		assertSummary(t, c.name, e, c.want)
 		again := e.Clone()
-		if again.ApplyOutcome(c.owner, c.outcome, at) || len(again.Outbox) != len(e.Outbox) {
+		if again.ApplyOutcome(c.owner, c.outcome, at) || len(again.Outbox.Waiting) != len(e.Outbox.Waiting) {
 			t.Errorf("%s: the outcome changed the entry twice: %s", c.name, summary(again))
 		}
 	}
 	e := reserved(ledger.Payment)
-	if e.ApplyOutcome("owner", failed, at); e.FailureReason != ledger.NotEnoughFunds || !e.PollAt.IsZero() {
-		t.Errorf("a failure at once has the reason %q, and a lookup at %s", e.FailureReason, e.PollAt)
+	if e.ApplyOutcome("owner", failed, at); e.FailureReason != ledger.NotEnoughFunds || !e.Poll.At.IsZero() {
+		t.Errorf("a failure at once has the reason %q, and a lookup at %s", e.FailureReason, e.Poll.At)
 	}
 	for _, o := range []ledger.CallOutcome{refused, unknown, released} {
 		o.Report = successful.Report // it goes only with Done
@@ -203,7 +205,7 @@ func TestRequestLookup(t *testing.T) {
 		{"pending", outcome(done), true},
 		{"unknown", outcome(unknown), true},
 		{"unknown, and the merchant has got 201", outcome(pending), true},
-		{"the lookup is due already", both(outcome(done), func(e *ledger.Entry) { e.PollAt = start }), false},
+		{"the lookup is due already", both(outcome(done), func(e *ledger.Entry) { e.Poll.At = start }), false},
 		{"the call is in flight", func(*ledger.Entry) {}, false},
 		{"released pending", outcome(released), true},
 		{"refused", outcome(refused), false},
@@ -215,9 +217,9 @@ func TestRequestLookup(t *testing.T) {
 		if got := e.RequestLookup(now); got != c.want {
 			t.Errorf("%s: requested %v, want %v: %s", c.name, got, c.want, summary(e))
 		}
-		isDue := e.PollAt.Equal(now) && e.LookupDue(now) && !dueAt(e).After(now)
-		if isDue != c.want || !c.want && e.PollAt != before.PollAt {
-			t.Errorf("%s: the lookup is due at %s, the entry at %s", c.name, e.PollAt, dueAt(e))
+		isDue := e.Poll.At.Equal(now) && e.LookupDue(now) && !dueAt(e).After(now)
+		if isDue != c.want || !c.want && e.Poll.At != before.Poll.At {
+			t.Errorf("%s: the lookup is due at %s, the entry at %s", c.name, e.Poll.At, dueAt(e))
 		}
 		if e.RequestLookup(now.Add(time.Second)) {
 			t.Errorf("%s: a second callback changes the entry", c.name)
@@ -249,7 +251,7 @@ func TestEndReleasedLookups(t *testing.T) {
 		e := reserved(ledger.Payment)
 		c.before(e)
 		due := dueAt(e)
-		if got := e.EndReleasedLookups(); got != c.want || got != (e.PollAt.IsZero() && !due.IsZero()) {
+		if got := e.EndReleasedLookups(); got != c.want || got != (e.Poll.At.IsZero() && !due.IsZero()) {
 			t.Errorf("%s: ended %v, want %v: %s", c.name, got, c.want, summary(e))
 		}
 	}
@@ -297,7 +299,7 @@ func TestApplyReceipts(t *testing.T) {
 	} {
 		e := message(network)
 		got := e.ApplyReceipts(c.statuses, start)
-		if got != c.changed || e.Status != c.status || len(e.Outbox) != c.queued {
+		if got != c.changed || e.Status != c.status || len(e.Outbox.Waiting) != c.queued {
 			t.Errorf("%s: changed %v, %s", c.name, got, summary(e))
 		}
 		if e.ApplyReceipts(c.statuses, start) {

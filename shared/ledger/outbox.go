@@ -5,6 +5,68 @@ import (
 	"time"
 )
 
+// Outbox has the notifications of an entry and where they go. OpenClaims and Replays are attributes of their own: an
+// older version keeps an unknown attribute, but would lose a new member of a Notification.
+type Outbox struct {
+	URL        string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
+	From       AddressSource
+	NotifToken string
+	// Waiting has the undelivered notifications, oldest first; only the first that is not a dead letter is attempted.
+	// Delivered has the delivered ones, oldest first, at most MaxDelivered: those that ReplayNotification can send
+	// again.
+	Waiting   []Notification
+	Delivered []Notification
+	// OpenClaims counts the claims of the head's next attempt that have no recorded outcome.
+	OpenClaims int
+	// FailedAttempts are the failed delivery attempts, oldest first, at most MaxAttempts.
+	FailedAttempts []FailedAttempt
+	// Replays are the manual replays of notifications, oldest first, at most MaxReplays.
+	Replays []ReplayRecord
+}
+
+// AddressSource is where the address of an entry's notifications comes from (decision "notification-address").
+type AddressSource string
+
+// The sources. The values are stored, and short for the item's size.
+const (
+	AddressOfRequest AddressSource = ""  // URL, which the request named; also of entries without a source
+	AddressOfProfile AddressSource = "p" // the profile's present notif_url; URL is that of the reservation
+	AddressFormer    AddressSource = "f" // URL, although it was the profile's: a person chose it
+)
+
+// Notification is one message to the merchant. ID is the webhook-id, the same on every attempt.
+type Notification struct {
+	ID            string    `json:"id"`
+	Status        Status    `json:"su"`           // of a charge: Successful or Failed
+	At            time.Time `json:"at"`           // when the status changed
+	Attempts      int       `json:"n"`            // attempts with an outcome; 0: the relay makes the first
+	RelayNotified bool      `json:"rn,omitempty"` // an earlier version has woken the relay for it
+	NextAttemptAt time.Time `json:"nx,omitzero"`  // no attempt before; of a parked one, no check of its endpoint
+	DeadReason    string    `json:"dr,omitempty"` // set once it is a dead letter
+	Parked        bool      `json:"pd,omitempty"` // its endpoint is disabled, and its clock is stopped
+	LastStatus    int       `json:"ls,omitzero"`  // HTTP status of the last attempt, 0 for none
+	LastReason    string    `json:"lr,omitempty"` // why the last attempt failed
+	DeliveredAt   time.Time `json:"dl,omitzero"`
+}
+
+// FailedAttempt is one failed delivery attempt.
+type FailedAttempt struct {
+	Status     Status    `json:"su"` // the notification's
+	Number     int       `json:"n"`  // counts from 1, and from 1 again after a replay
+	At         time.Time `json:"at"`
+	HTTPStatus int       `json:"hs,omitzero"` // 0 for none
+	Reason     string    `json:"re"`
+}
+
+// ReplayRecord is one manual replay of a notification, with the values that the replay cleared.
+type ReplayRecord struct {
+	Status      Status    `json:"su"` // the notification's
+	At          time.Time `json:"at"` // when it was replayed
+	Attempts    int       `json:"n"`
+	DeliveredAt time.Time `json:"dl,omitzero"` // zero if it had not been delivered
+	DeadReason  string    `json:"dr,omitempty"`
+}
+
 // FastLease is how long only the relay, woken by the stream, may attempt a new notification; after it the sweep may
 // claim it. FastMargin is the part of it that must remain for a post without a claim: an older image is a redelivery.
 const (
@@ -52,52 +114,52 @@ func Postponement(since, now time.Time) time.Duration {
 func (n *Notification) active() bool { return n.DeadReason == "" && !n.Parked }
 
 // headIndex is the position of the head in the outbox, -1 for none.
-func (e *Entry) headIndex() int {
-	return slices.IndexFunc(e.Outbox, func(n Notification) bool { return n.DeadReason == "" })
+func (o *Outbox) headIndex() int {
+	return slices.IndexFunc(o.Waiting, func(n Notification) bool { return n.DeadReason == "" })
 }
 
-// OutboxHead is the one notification that may be attempted; nil for none. It is the first that is not a dead letter.
+// Head is the one notification that may be attempted; nil for none. It is the first that is not a dead letter.
 // The others wait, also behind a parked one, so that an earlier status is never delivered after a later one (decision
 // "notification-order").
-func (e *Entry) OutboxHead() *Notification {
-	at := e.headIndex()
+func (o *Outbox) Head() *Notification {
+	at := o.headIndex()
 	if at < 0 {
 		return nil
 	}
-	return &e.Outbox[at]
+	return &o.Waiting[at]
 }
 
 // activeHead is the head, if it may be attempted.
-func (e *Entry) activeHead() *Notification {
-	if head := e.OutboxHead(); head != nil && head.active() {
+func (o *Outbox) activeHead() *Notification {
+	if head := o.Head(); head != nil && head.active() {
 		return head
 	}
 	return nil
 }
 
 // headWithID is the head, if it has the id: what happened to another notification does not count.
-func (e *Entry) headWithID(id string) *Notification {
-	if head := e.OutboxHead(); head != nil && head.ID == id {
+func (o *Outbox) headWithID(id string) *Notification {
+	if head := o.Head(); head != nil && head.ID == id {
 		return head
 	}
 	return nil
 }
 
-// enqueue appends the notification of a status, if the entry has a URL for it.
-func (e *Entry) enqueue(status Status, now time.Time) {
-	if e.NotifyURL == "" {
+// enqueue appends the notification of a status of key's entry, if there is a URL for it.
+func (o *Outbox) enqueue(key Key, status Status, now time.Time) {
+	if o.URL == "" {
 		return
 	}
-	e.Outbox = append(e.Outbox, Notification{ID: NotificationID(e.Key, status), Status: status, At: now})
-	if e.headIndex() == len(e.Outbox)-1 {
-		e.scheduleHead(now)
+	o.Waiting = append(o.Waiting, Notification{ID: NotificationID(key, status), Status: status, At: now})
+	if o.headIndex() == len(o.Waiting)-1 {
+		o.scheduleHead(now)
 	}
 }
 
 // scheduleHead makes the head due: after FastLease if it was never attempted, else at once.
-func (e *Entry) scheduleHead(now time.Time) {
-	e.OpenClaims = 0
-	head := e.OutboxHead()
+func (o *Outbox) scheduleHead(now time.Time) {
+	o.OpenClaims = 0
+	head := o.Head()
 	if head == nil {
 		return
 	}
@@ -110,8 +172,8 @@ func (e *Entry) scheduleHead(now time.Time) {
 // markRelayNotified records, before a change, that the current version has woken the relay for its head. Without it,
 // each write before the delivery would wake the relay again, such as a conflict or the next status. The relay would
 // post the head twice, perhaps after the next status (decision "notification-order").
-func (e *Entry) markRelayNotified() {
-	if head := e.OutboxHead(); head != nil {
+func (o *Outbox) markRelayNotified() {
+	if head := o.Head(); head != nil {
 		head.RelayNotified = true
 	}
 }
@@ -124,84 +186,80 @@ type DeliveryClaim struct {
 }
 
 // HeadClaim is the claim on the head as it is. The relay uses it during FastLease, without a write; nil for no head.
-func (e *Entry) HeadClaim() *DeliveryClaim {
-	head := e.activeHead()
+func (o *Outbox) HeadClaim() *DeliveryClaim {
+	head := o.activeHead()
 	if head == nil {
 		return nil
 	}
-	return &DeliveryClaim{Notification: *head, OpenClaims: e.OpenClaims}
+	return &DeliveryClaim{Notification: *head, OpenClaims: o.OpenClaims}
 }
 
 // DeliveryDue is true if the head is due for an attempt.
-func (e *Entry) DeliveryDue(now time.Time) bool {
-	head := e.activeHead()
+func (o *Outbox) DeliveryDue(now time.Time) bool {
+	head := o.activeHead()
 	return head != nil && !head.NextAttemptAt.After(now)
 }
 
 // ClaimDelivery makes the next attempt the caller's: no other caller claims it before the claim's lease has ended. The
 // lease grows with each claim that has no recorded outcome. After MaxOpenClaims such claims the head becomes a dead
 // letter instead. claim is nil if there is nothing to post. changed is true if the entry changed.
-func (e *Entry) ClaimDelivery(now time.Time) (claim *DeliveryClaim, changed bool) {
-	if !e.DeliveryDue(now) {
+func (o *Outbox) ClaimDelivery(now time.Time) (claim *DeliveryClaim, changed bool) {
+	if !o.DeliveryDue(now) {
 		return nil, false
 	}
-	if e.OpenClaims >= MaxOpenClaims {
-		return nil, e.DeadLetter(e.OutboxHead().ID, ReasonNoOutcome, now)
+	if o.OpenClaims >= MaxOpenClaims {
+		return nil, o.DeadLetter(o.Head().ID, ReasonNoOutcome, now)
 	}
-	e.OpenClaims++
-	e.OutboxHead().NextAttemptAt = now.Add(claimLease(e.OpenClaims))
-	e.Reschedule()
-	return e.HeadClaim(), true
+	o.OpenClaims++
+	o.Head().NextAttemptAt = now.Add(claimLease(o.OpenClaims))
+	return o.HeadClaim(), true
 }
 
 // ClaimFastDelivery makes the first attempt at the head the relay's, while FastLease lasts. A repeated record of the
 // stream then posts nothing. claim is nil, and nothing changed, if the attempt was claimed or made before.
-func (e *Entry) ClaimFastDelivery(now time.Time) (claim *DeliveryClaim) {
-	head := e.activeHead()
-	if head == nil || head.Attempts > 0 || e.OpenClaims > 0 || !head.NextAttemptAt.After(now) {
+func (o *Outbox) ClaimFastDelivery(now time.Time) (claim *DeliveryClaim) {
+	head := o.activeHead()
+	if head == nil || head.Attempts > 0 || o.OpenClaims > 0 || !head.NextAttemptAt.After(now) {
 		return nil
 	}
-	e.OpenClaims++
-	e.Reschedule()
-	return e.HeadClaim()
+	o.OpenClaims++
+	return o.HeadClaim()
 }
 
 // MarkDelivered moves the delivered notification from the outbox to Delivered, and makes the next one due. It returns
 // whether id was the head or a dead letter; if not, it was delivered before.
-func (e *Entry) MarkDelivered(id string, now time.Time) bool {
-	at := slices.IndexFunc(e.Outbox, func(n Notification) bool { return n.ID == id })
-	head := e.headIndex()
-	if at < 0 || at != head && e.Outbox[at].DeadReason == "" {
+func (o *Outbox) MarkDelivered(id string, now time.Time) bool {
+	at := slices.IndexFunc(o.Waiting, func(n Notification) bool { return n.ID == id })
+	head := o.headIndex()
+	if at < 0 || at != head && o.Waiting[at].DeadReason == "" {
 		return false
 	}
-	delivered := e.Outbox[at]
+	delivered := o.Waiting[at]
 	delivered.DeliveredAt, delivered.NextAttemptAt, delivered.Parked, delivered.DeadReason = now, time.Time{}, false, ""
 	delivered.Attempts++
-	e.Outbox = slices.Delete(e.Outbox, at, at+1)
-	if len(e.Outbox) == 0 {
-		e.Outbox = nil
+	o.Waiting = slices.Delete(o.Waiting, at, at+1)
+	if len(o.Waiting) == 0 {
+		o.Waiting = nil
 	}
-	e.Delivered = latest(append(e.Delivered, delivered), MaxDelivered)
+	o.Delivered = latest(append(o.Delivered, delivered), MaxDelivered)
 	if at == head {
-		e.scheduleHead(now)
+		o.scheduleHead(now)
 	}
-	e.Reschedule()
 	return true
 }
 
 // RecordFailedAttempt records the failure of a claimed attempt; the next one is not before next. It returns false, and
 // records nothing, if the attempt was claimed again, has an outcome, or is no longer at the head. a.Reason is a short
 // text of ours without any value of the merchant's.
-func (e *Entry) RecordFailedAttempt(claim DeliveryClaim, a FailedAttempt, next time.Time) bool {
-	head := e.headWithID(claim.ID)
-	if head == nil || head.Attempts != claim.Attempts || e.OpenClaims != claim.OpenClaims {
+func (o *Outbox) RecordFailedAttempt(claim DeliveryClaim, a FailedAttempt, next time.Time) bool {
+	head := o.headWithID(claim.ID)
+	if head == nil || head.Attempts != claim.Attempts || o.OpenClaims != claim.OpenClaims {
 		return false
 	}
 	a.Number, a.Status, a.Reason = claim.Attempts+1, head.Status, a.Reason[:min(len(a.Reason), maxReason)]
-	head.Attempts, head.NextAttemptAt, e.OpenClaims = a.Number, next, 0
+	head.Attempts, head.NextAttemptAt, o.OpenClaims = a.Number, next, 0
 	head.LastStatus, head.LastReason = a.HTTPStatus, a.Reason
-	e.FailedAttempts = latest(append(e.FailedAttempts, a), MaxAttempts)
-	e.Reschedule()
+	o.FailedAttempts = latest(append(o.FailedAttempts, a), MaxAttempts)
 	return true
 }
 
@@ -210,66 +268,68 @@ func latest[T any](list []T, limit int) []T { return list[max(0, len(list)-limit
 
 // DeadLetter makes the head a dead letter, with the reason, and makes the next notification due. The dead letter stays
 // in the outbox until it is replayed. It returns whether the entry changed.
-func (e *Entry) DeadLetter(id, reason string, now time.Time) bool {
-	head := e.headWithID(id)
+func (o *Outbox) DeadLetter(id, reason string, now time.Time) bool {
+	head := o.headWithID(id)
 	if head == nil || reason == "" {
 		return false
 	}
 	head.DeadReason, head.NextAttemptAt, head.Parked = reason, time.Time{}, false
-	e.scheduleHead(now)
-	e.Reschedule()
+	o.scheduleHead(now)
 	return true
 }
 
 // PostponeDelivery moves a due head to next without counting an attempt, because the attempt cannot be made now. It
 // returns whether the head was due.
-func (e *Entry) PostponeDelivery(now, next time.Time) bool {
-	if !e.DeliveryDue(now) {
+func (o *Outbox) PostponeDelivery(now, next time.Time) bool {
+	if !o.DeliveryDue(now) {
 		return false
 	}
-	e.OutboxHead().NextAttemptAt = next
-	e.Reschedule()
+	o.Head().NextAttemptAt = next
 	return true
 }
 
 // Park stops the head's clock while the merchant's endpoint is disabled. The sweep reads the endpoint again after a
 // minute, then hourly, later daily: it may have been enabled while this write was on its way. Park returns whether the
 // clock was running.
-func (e *Entry) Park(now time.Time) bool {
-	head := e.activeHead()
+func (o *Outbox) Park(now time.Time) bool {
+	head := o.activeHead()
 	if head == nil {
 		return false
 	}
-	head.Parked, head.NextAttemptAt, e.OpenClaims = true, now.Add(firstParkedCheck), 0
-	e.Reschedule()
+	head.Parked, head.NextAttemptAt, o.OpenClaims = true, now.Add(firstParkedCheck), 0
 	return true
 }
 
 // ParkedCheckDue is true if the endpoint of a parked head must be read again.
-func (e *Entry) ParkedCheckDue(now time.Time) bool {
-	head := e.OutboxHead()
+func (o *Outbox) ParkedCheckDue(now time.Time) bool {
+	head := o.Head()
 	return head != nil && head.Parked && !head.NextAttemptAt.IsZero() && !head.NextAttemptAt.After(now)
 }
 
 // PostponeParkedCheck makes the next check of a parked head due later. It returns whether a check was due.
-func (e *Entry) PostponeParkedCheck(now time.Time) bool {
-	if !e.ParkedCheckDue(now) {
+func (o *Outbox) PostponeParkedCheck(now time.Time) bool {
+	if !o.ParkedCheckDue(now) {
 		return false
 	}
-	head := e.OutboxHead()
+	head := o.Head()
 	head.NextAttemptAt = now.Add(min(max(now.Sub(head.At)/2, minParkedCheck), maxParkedCheck))
-	e.Reschedule()
 	return true
 }
 
 // Unpark makes a parked head due again. It returns whether it was parked.
-func (e *Entry) Unpark(now time.Time) bool {
-	head := e.OutboxHead()
+func (o *Outbox) Unpark(now time.Time) bool {
+	head := o.Head()
 	if head == nil || !head.Parked {
 		return false
 	}
 	head.Parked = false
-	e.scheduleHead(now)
-	e.Reschedule()
+	o.scheduleHead(now)
 	return true
+}
+
+// WakesRelay is true if the stream must wake the relay for this version. The head of the outbox is active and was never
+// attempted, and no earlier version has woken the relay for it. The stream's filter reads an attribute with this value.
+func (o *Outbox) WakesRelay() bool {
+	head := o.activeHead()
+	return head != nil && head.Attempts == 0 && o.OpenClaims == 0 && !head.RelayNotified
 }

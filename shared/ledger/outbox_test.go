@@ -16,27 +16,27 @@ func id(e *ledger.Entry, s ledger.Status) string { return ledger.NotificationID(
 func TestClaimDelivery(t *testing.T) {
 	e := message(ledger.MessageWaiting)
 	now := start.Add(ledger.FastLease)
-	if claim, changed := e.ClaimDelivery(now.Add(-time.Millisecond)); claim != nil || changed {
+	if claim, changed := e.Outbox.ClaimDelivery(now.Add(-time.Millisecond)); claim != nil || changed {
 		t.Error("claimed during the relay's lease")
 	}
-	id := e.OutboxHead().ID
+	id := e.Outbox.Head().ID
 	for i, lease := range []time.Duration{
 		time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute,
 		30 * time.Minute,
 	} {
-		claim, changed := e.ClaimDelivery(now)
+		claim, changed := e.Outbox.ClaimDelivery(now)
 		if claim == nil || !changed || claim.Attempts != 0 || claim.OpenClaims != i+1 || claim.ID != id {
 			t.Fatalf("claim %d without an outcome: %+v", i+1, claim)
 		}
-		if wait := dueAt(e).Sub(now); wait != lease || e.WakesRelay() {
-			t.Errorf("claim %d: lease %s, want %s; wakes the relay: %v", i+1, wait, lease, e.WakesRelay())
+		if wait := dueAt(e).Sub(now); wait != lease || e.Outbox.WakesRelay() {
+			t.Errorf("claim %d: lease %s, want %s; wakes the relay: %v", i+1, wait, lease, e.Outbox.WakesRelay())
 		}
-		if again, _ := e.ClaimDelivery(now); again != nil {
+		if again, _ := e.Outbox.ClaimDelivery(now); again != nil {
 			t.Error("claimed twice")
 		}
 		now = dueAt(e)
 	}
-	if claim, changed := message().ClaimDelivery(now); claim != nil || changed {
+	if claim, changed := message().Outbox.ClaimDelivery(now); claim != nil || changed {
 		t.Error("claimed from an empty outbox")
 	}
 }
@@ -53,18 +53,19 @@ func TestClaimFastDelivery(t *testing.T) {
 		"in the last moment": {func(*ledger.Entry) {}, end.Add(-time.Millisecond), true},
 		"after the lease":    {func(*ledger.Entry) {}, end, false},
 		"attempted":          {func(e *ledger.Entry) { makeAttempts(e, 1) }, start, false},
-		"claimed":            {func(e *ledger.Entry) { e.ClaimFastDelivery(start) }, start, false},
-		"parked":             {func(e *ledger.Entry) { e.Park(start) }, start, false},
-		"delivered":          {func(e *ledger.Entry) { e.MarkDelivered(e.OutboxHead().ID, start) }, start, false},
+		"claimed":            {func(e *ledger.Entry) { e.Outbox.ClaimFastDelivery(start) }, start, false},
+		"parked":             {func(e *ledger.Entry) { e.Outbox.Park(start) }, start, false},
+		"delivered": {func(e *ledger.Entry) { e.Outbox.MarkDelivered(e.Outbox.Head().ID, start) }, start,
+			false},
 		"replayed after a claim": {func(e *ledger.Entry) {
-			e.ClaimFastDelivery(start)
-			e.ReplayNotification(e.OutboxHead().ID, start)
+			e.Outbox.ClaimFastDelivery(start)
+			e.Outbox.ReplayNotification(e.Outbox.Head().ID, start)
 		}, start, true},
 	} {
 		e := message(ledger.MessageWaiting)
 		c.before(e)
 		before := e.Clone()
-		claim := e.ClaimFastDelivery(c.now)
+		claim := e.Outbox.ClaimFastDelivery(c.now)
 		if (claim != nil) != c.want {
 			t.Errorf("%s: claim %+v, want one: %v", name, claim, c.want)
 		}
@@ -74,10 +75,10 @@ func TestClaimFastDelivery(t *testing.T) {
 			}
 			continue
 		}
-		if claim.OpenClaims != 1 || e.OpenClaims != 1 || e.WakesRelay() || !dueAt(e).Equal(end) {
-			t.Errorf("%s: claim %+v, wakes the relay: %v, %s", name, claim, e.WakesRelay(), summary(e))
+		if claim.OpenClaims != 1 || e.Outbox.OpenClaims != 1 || e.Outbox.WakesRelay() || !dueAt(e).Equal(end) {
+			t.Errorf("%s: claim %+v, wakes the relay: %v, %s", name, claim, e.Outbox.WakesRelay(), summary(e))
 		}
-		if later, _ := e.ClaimDelivery(end); later == nil || later.OpenClaims != 2 {
+		if later, _ := e.Outbox.ClaimDelivery(end); later == nil || later.OpenClaims != 2 {
 			t.Errorf("%s: the sweep's claim %+v, want the second", name, later)
 		}
 	}
@@ -89,7 +90,7 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 	first, began := id(e, ledger.MessageWaiting), dueAt(e)
 	now := began
 	for claims := 0; ; claims++ {
-		claim, changed := e.ClaimDelivery(now)
+		claim, changed := e.Outbox.ClaimDelivery(now)
 		if !changed {
 			t.Fatalf("nothing to claim after %d claims", claims)
 		}
@@ -101,16 +102,17 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 		}
 		now = dueAt(e)
 	}
-	if dead := e.Outbox[0]; dead.DeadReason != ledger.ReasonNoOutcome || dead.Attempts != 0 {
+	if dead := e.Outbox.Waiting[0]; dead.DeadReason != ledger.ReasonNoOutcome || dead.Attempts != 0 {
 		t.Errorf("%+v, want a dead letter without an attempt", dead)
 	}
 	if age := now.Sub(began); age < 20*time.Hour || age > 26*time.Hour {
 		t.Errorf("given up after %s, want about 23 hours", age)
 	}
-	if head := e.OutboxHead(); head.Status != ledger.DeliveredToNetwork || e.OpenClaims != 0 || dueAt(e).IsZero() {
-		t.Errorf("head %+v, %d open claims, due %s: want the next status", head, e.OpenClaims, dueAt(e))
+	if head := e.Outbox.Head(); head.Status != ledger.DeliveredToNetwork || e.Outbox.OpenClaims != 0 ||
+		dueAt(e).IsZero() {
+		t.Errorf("head %+v, %d open claims, due %s: want the next status", head, e.Outbox.OpenClaims, dueAt(e))
 	}
-	if !e.MarkDelivered(first, now) || e.OutboxHead().Status != ledger.DeliveredToNetwork {
+	if !e.Outbox.MarkDelivered(first, now) || e.Outbox.Head().Status != ledger.DeliveredToNetwork {
 		t.Error("a late 2xx of the dead letter does not count")
 	}
 }
@@ -118,18 +120,18 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 // Only the failure of the last claim counts; a success of any claim does.
 func TestFailureOfAnEarlierClaim(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	first, _ := e.ClaimDelivery(dueAt(e))
-	second, _ := e.ClaimDelivery(dueAt(e))
-	if e.RecordFailedAttempt(*first, failedAttempt(1, 500, "late"), start) {
+	first, _ := e.Outbox.ClaimDelivery(dueAt(e))
+	second, _ := e.Outbox.ClaimDelivery(dueAt(e))
+	if e.Outbox.RecordFailedAttempt(*first, failedAttempt(1, 500, "late"), start) {
 		t.Error("the failure of a claim was recorded after another claim")
 	}
-	if !e.RecordFailedAttempt(*second, failedAttempt(1, 500, ""), start) || e.OutboxHead().Attempts != 1 {
+	if !e.Outbox.RecordFailedAttempt(*second, failedAttempt(1, 500, ""), start) || e.Outbox.Head().Attempts != 1 {
 		t.Error("the failure of the last claim was not recorded")
 	}
-	if e.RecordFailedAttempt(*second, failedAttempt(1, 500, ""), start) {
+	if e.Outbox.RecordFailedAttempt(*second, failedAttempt(1, 500, ""), start) {
 		t.Error("a failure was recorded twice")
 	}
-	if !e.MarkDelivered(first.ID, start) || e.Delivered[0].Attempts != 2 {
+	if !e.Outbox.MarkDelivered(first.ID, start) || e.Outbox.Delivered[0].Attempts != 2 {
 		t.Error("the success of an earlier claim does not count")
 	}
 }
@@ -137,21 +139,21 @@ func TestFailureOfAnEarlierClaim(t *testing.T) {
 func TestMarkDelivered(t *testing.T) {
 	e := message(ledger.MessageWaiting, ledger.DeliveredToNetwork)
 	now := start.Add(time.Second)
-	if e.MarkDelivered(id(e, ledger.DeliveredToNetwork), now) {
+	if e.Outbox.MarkDelivered(id(e, ledger.DeliveredToNetwork), now) {
 		t.Error("the second was delivered before the first")
 	}
-	if !e.MarkDelivered(id(e, ledger.MessageWaiting), now) || !e.WakesRelay() {
+	if !e.Outbox.MarkDelivered(id(e, ledger.MessageWaiting), now) || !e.Outbox.WakesRelay() {
 		t.Error("the first was not delivered, or the second does not wake the relay")
 	}
 	assertSummary(t, "after the first", e,
 		"done DeliveredToNetwork 201:done notify:DeliveredToNetwork delivered:MessageWaiting due:1m1s")
-	if e.MarkDelivered(id(e, ledger.MessageWaiting), now) {
+	if e.Outbox.MarkDelivered(id(e, ledger.MessageWaiting), now) {
 		t.Error("the first was delivered twice")
 	}
 	want := ledger.Notification{
 		ID: id(e, ledger.MessageWaiting), Status: ledger.MessageWaiting, At: start, Attempts: 1, DeliveredAt: now,
 	}
-	if diff := cmp.Diff(want, e.Delivered[0]); diff != "" {
+	if diff := cmp.Diff(want, e.Outbox.Delivered[0]); diff != "" {
 		t.Errorf("delivered (-want +got):\n%s", diff)
 	}
 }
@@ -159,11 +161,11 @@ func TestMarkDelivered(t *testing.T) {
 func TestDeliveredIsBounded(t *testing.T) {
 	e := message(ledger.MessageWaiting)
 	for range 2 * ledger.MaxDelivered {
-		e.Outbox = []ledger.Notification{{ID: "n"}}
-		e.MarkDelivered("n", start)
+		e.Outbox.Waiting = []ledger.Notification{{ID: "n"}}
+		e.Outbox.MarkDelivered("n", start)
 	}
-	if len(e.Delivered) != ledger.MaxDelivered {
-		t.Errorf("%d remembered, want %d", len(e.Delivered), ledger.MaxDelivered)
+	if len(e.Outbox.Delivered) != ledger.MaxDelivered {
+		t.Errorf("%d remembered, want %d", len(e.Outbox.Delivered), ledger.MaxDelivered)
 	}
 }
 
@@ -171,14 +173,14 @@ func TestPostponeDelivery(t *testing.T) {
 	e := message(ledger.MessageWaiting)
 	due := start.Add(ledger.FastLease)
 	next := due.Add(5 * time.Minute)
-	if e.PostponeDelivery(due.Add(-time.Millisecond), next) {
+	if e.Outbox.PostponeDelivery(due.Add(-time.Millisecond), next) {
 		t.Error("postponed one that is not due")
 	}
-	if !e.PostponeDelivery(due, next) || e.OutboxHead().Attempts != 0 || !dueAt(e).Equal(next) {
-		t.Errorf("%d attempts, %s", e.OutboxHead().Attempts, summary(e))
+	if !e.Outbox.PostponeDelivery(due, next) || e.Outbox.Head().Attempts != 0 || !dueAt(e).Equal(next) {
+		t.Errorf("%d attempts, %s", e.Outbox.Head().Attempts, summary(e))
 	}
-	e.Park(start)
-	if e.PostponeDelivery(next.Add(time.Hour), next.Add(2*time.Hour)) {
+	e.Outbox.Park(start)
+	if e.Outbox.PostponeDelivery(next.Add(time.Hour), next.Add(2*time.Hour)) {
 		t.Error("postponed a parked one")
 	}
 }
@@ -199,34 +201,34 @@ func TestRecordFailedAttempt(t *testing.T) {
 	next := start.Add(time.Hour)
 	e := message(ledger.MessageWaiting)
 	head := id(e, ledger.MessageWaiting)
-	if !e.RecordFailedAttempt(*e.HeadClaim(), failedAttempt(0, 503, strings.Repeat("y", 500)), next) {
+	if !e.Outbox.RecordFailedAttempt(*e.Outbox.HeadClaim(), failedAttempt(0, 503, strings.Repeat("y", 500)), next) {
 		t.Fatal("the relay's own failure was not recorded")
 	}
-	if n := e.OutboxHead(); n.Attempts != 1 || n.LastStatus != 503 || len(n.LastReason) > 255 {
+	if n := e.Outbox.Head(); n.Attempts != 1 || n.LastStatus != 503 || len(n.LastReason) > 255 {
 		t.Errorf("%d attempts, status %d, %d bytes of a reason", n.Attempts, n.LastStatus, len(n.LastReason))
 	}
-	if !dueAt(e).Equal(next) || e.WakesRelay() {
-		t.Errorf("due %s, wakes the relay: %v", dueAt(e), e.WakesRelay())
+	if !dueAt(e).Equal(next) || e.Outbox.WakesRelay() {
+		t.Errorf("due %s, wakes the relay: %v", dueAt(e), e.Outbox.WakesRelay())
 	}
-	claim, _ := e.ClaimDelivery(next)
-	if !e.RecordFailedAttempt(*claim, failedAttempt(0, 0, "timeout"), next.Add(time.Hour)) ||
-		e.OutboxHead().Attempts != 2 {
-		t.Errorf("the second failure was not recorded: %d attempts", e.OutboxHead().Attempts)
+	claim, _ := e.Outbox.ClaimDelivery(next)
+	if !e.Outbox.RecordFailedAttempt(*claim, failedAttempt(0, 0, "timeout"), next.Add(time.Hour)) ||
+		e.Outbox.Head().Attempts != 2 {
+		t.Errorf("the second failure was not recorded: %d attempts", e.Outbox.Head().Attempts)
 	}
 	first, second := failedAttempt(1, 503, strings.Repeat("y", 200)), failedAttempt(2, 0, "timeout")
 	first.Status, second.Status = ledger.MessageWaiting, ledger.MessageWaiting
-	if diff := cmp.Diff([]ledger.FailedAttempt{first, second}, e.FailedAttempts); diff != "" {
+	if diff := cmp.Diff([]ledger.FailedAttempt{first, second}, e.Outbox.FailedAttempts); diff != "" {
 		t.Errorf("remembered attempts (-want +got):\n%s", diff)
 	}
 	for range 2 * ledger.MaxAttempts {
-		e.RecordFailedAttempt(*e.HeadClaim(), failedAttempt(0, 0, ""), next)
+		e.Outbox.RecordFailedAttempt(*e.Outbox.HeadClaim(), failedAttempt(0, 0, ""), next)
 	}
-	if len(e.FailedAttempts) != ledger.MaxAttempts || e.FailedAttempts[0].Number != 3+ledger.MaxAttempts {
-		t.Errorf("%d remembered, from number %d", len(e.FailedAttempts), e.FailedAttempts[0].Number)
+	if len(e.Outbox.FailedAttempts) != ledger.MaxAttempts || e.Outbox.FailedAttempts[0].Number != 3+ledger.MaxAttempts {
+		t.Errorf("%d remembered, from number %d", len(e.Outbox.FailedAttempts), e.Outbox.FailedAttempts[0].Number)
 	}
-	another := *e.HeadClaim()
+	another := *e.Outbox.HeadClaim()
 	another.ID = "another than " + head
-	if e.RecordFailedAttempt(another, failedAttempt(0, 500, ""), next) {
+	if e.Outbox.RecordFailedAttempt(another, failedAttempt(0, 500, ""), next) {
 		t.Error("another notification's failure was recorded")
 	}
 }
@@ -235,51 +237,53 @@ func TestRecordFailedAttempt(t *testing.T) {
 func TestDeadLetter(t *testing.T) {
 	e := message(ledger.MessageWaiting, ledger.DeliveredToNetwork)
 	head, now := id(e, ledger.MessageWaiting), start.Add(time.Hour)
-	before := *e.HeadClaim()
-	if e.DeadLetter(head, "", now) || !e.DeadLetter(head, "attempts", now) || e.DeadLetter(head, "again", now) {
+	before := *e.Outbox.HeadClaim()
+	if e.Outbox.DeadLetter(head, "", now) || !e.Outbox.DeadLetter(head, "attempts", now) ||
+		e.Outbox.DeadLetter(head, "again", now) {
 		t.Error("a dead letter needs a reason, once")
 	}
 	assertSummary(t, "the next status is due", e,
 		"done DeliveredToNetwork 201:done dead:MessageWaiting notify:DeliveredToNetwork due:1h1m0s")
-	if e.Outbox[0].DeadReason != "attempts" || !e.WakesRelay() {
-		t.Errorf("reason %q, wakes the relay: %v", e.Outbox[0].DeadReason, e.WakesRelay())
+	if e.Outbox.Waiting[0].DeadReason != "attempts" || !e.Outbox.WakesRelay() {
+		t.Errorf("reason %q, wakes the relay: %v", e.Outbox.Waiting[0].DeadReason, e.Outbox.WakesRelay())
 	}
-	if e.RecordFailedAttempt(before, failedAttempt(9, 500, ""), start) {
+	if e.Outbox.RecordFailedAttempt(before, failedAttempt(9, 500, ""), start) {
 		t.Error("a dead letter was attempted")
 	}
-	if !e.MarkDelivered(e.OutboxHead().ID, now) || e.OutboxHead() != nil || !dueAt(e).IsZero() {
+	if !e.Outbox.MarkDelivered(e.Outbox.Head().ID, now) || e.Outbox.Head() != nil || !dueAt(e).IsZero() {
 		t.Errorf("after the last: %s", summary(e))
 	}
-	if e.Park(start) || e.Unpark(start) {
+	if e.Outbox.Park(start) || e.Outbox.Unpark(start) {
 		t.Error("a dead letter was parked")
 	}
 	e.ApplyReceipt(ledger.DeliveredToTerminal, now)
-	if next := e.OutboxHead(); next == nil || next.Status != ledger.DeliveredToTerminal || !e.WakesRelay() {
+	if next := e.Outbox.Head(); next == nil || next.Status != ledger.DeliveredToTerminal || !e.Outbox.WakesRelay() {
 		t.Errorf("a status behind a dead letter is not due: %s", summary(e))
 	}
-	if !e.MarkDelivered(head, start) || e.Delivered[1].DeadReason != "" {
+	if !e.Outbox.MarkDelivered(head, start) || e.Outbox.Delivered[1].DeadReason != "" {
 		t.Error("a late 2xx does not count")
 	}
 }
 
 func TestParkStopsTheClock(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	if !e.Park(start) || e.Park(start) || e.WakesRelay() {
+	if !e.Outbox.Park(start) || e.Outbox.Park(start) || e.Outbox.WakesRelay() {
 		t.Errorf("parked: %s", summary(e))
 	}
-	if claim, changed := e.ClaimDelivery(start.Add(time.Hour)); claim != nil || changed {
+	if claim, changed := e.Outbox.ClaimDelivery(start.Add(time.Hour)); claim != nil || changed {
 		t.Error("a parked one was claimed")
 	}
 	now := start.Add(48 * time.Hour)
-	if !e.Unpark(now) || e.Unpark(now) || !e.WakesRelay() || !dueAt(e).Equal(now.Add(ledger.FastLease)) {
+	if !e.Outbox.Unpark(now) || e.Outbox.Unpark(now) || !e.Outbox.WakesRelay() ||
+		!dueAt(e).Equal(now.Add(ledger.FastLease)) {
 		t.Errorf("unparked at attempt 0: %s", summary(e))
 	}
-	e.RecordFailedAttempt(*e.HeadClaim(), failedAttempt(1, 410, "gone"), now)
-	e.Park(now)
-	if !e.Unpark(now) || e.WakesRelay() || !dueAt(e).Equal(now) || e.OutboxHead().Attempts != 1 {
+	e.Outbox.RecordFailedAttempt(*e.Outbox.HeadClaim(), failedAttempt(1, 410, "gone"), now)
+	e.Outbox.Park(now)
+	if !e.Outbox.Unpark(now) || e.Outbox.WakesRelay() || !dueAt(e).Equal(now) || e.Outbox.Head().Attempts != 1 {
 		t.Errorf("unparked at attempt 1: %s", summary(e))
 	}
-	if empty := message(); empty.Park(now) || empty.Unpark(now) {
+	if empty := message(); empty.Outbox.Park(now) || empty.Outbox.Unpark(now) {
 		t.Error("an empty outbox was parked")
 	}
 }
@@ -287,7 +291,7 @@ func TestParkStopsTheClock(t *testing.T) {
 // A parked notification is checked after a minute, then hourly, and later once a day.
 func TestParkedCheck(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	e.Park(start)
+	e.Outbox.Park(start)
 	now := start
 	for _, want := range []time.Duration{
 		time.Minute, time.Hour, time.Hour, time.Hour + 30*time.Second, 90*time.Minute + 45*time.Second,
@@ -295,12 +299,13 @@ func TestParkedCheck(t *testing.T) {
 		if wait := dueAt(e).Sub(now); wait != want {
 			t.Fatalf("checked after %s, want %s", wait, want)
 		}
-		if now = dueAt(e); e.PostponeParkedCheck(now.Add(-1)) || !e.ParkedCheckDue(now) || !e.PostponeParkedCheck(now) {
+		if now = dueAt(e); e.Outbox.PostponeParkedCheck(now.Add(-1)) || !e.Outbox.ParkedCheckDue(now) ||
+			!e.Outbox.PostponeParkedCheck(now) {
 			t.Fatal("the check is not due at its time only")
 		}
 	}
 	now = start.Add(1000 * time.Hour)
-	if e.PostponeParkedCheck(now); dueAt(e).Sub(now) != 24*time.Hour {
+	if e.Outbox.PostponeParkedCheck(now); dueAt(e).Sub(now) != 24*time.Hour {
 		t.Errorf("after 1,000 hours checked after %s, want a day", dueAt(e).Sub(now))
 	}
 }
@@ -310,7 +315,7 @@ func TestParkedCheck(t *testing.T) {
 func TestTheRelayIsWokenOnce(t *testing.T) {
 	b, ctx := newBench(), context.Background()
 	request := b.request(ledger.SMS, "f")
-	request.NotifyURL = "https://shop.example.com/"
+	request.Outbox.URL = "https://shop.example.com/"
 	reservation, _, err := b.Reserve(ctx, request, anHour)
 	if err != nil {
 		t.Fatal(err)
@@ -323,14 +328,14 @@ func TestTheRelayIsWokenOnce(t *testing.T) {
 		}
 		return e
 	}
-	if e := change(receipt(ledger.DeliveredToNetwork)); !e.WakesRelay() {
+	if e := change(receipt(ledger.DeliveredToNetwork)); !e.Outbox.WakesRelay() {
 		t.Error("the first status does not wake the relay")
 	}
-	if e := change(receipt(ledger.DeliveredToTerminal)); e.WakesRelay() || len(e.Outbox) != 2 {
+	if e := change(receipt(ledger.DeliveredToTerminal)); e.Outbox.WakesRelay() || len(e.Outbox.Waiting) != 2 {
 		t.Errorf("the second status wakes the relay for the first: %s", summary(e))
 	}
-	e := change(func(e *ledger.Entry) { e.MarkDelivered(e.OutboxHead().ID, b.Now()) })
-	if !e.WakesRelay() || e.OutboxHead().Status != ledger.DeliveredToTerminal {
+	e := change(func(e *ledger.Entry) { e.Outbox.MarkDelivered(e.Outbox.Head().ID, b.Now()) })
+	if !e.Outbox.WakesRelay() || e.Outbox.Head().Status != ledger.DeliveredToTerminal {
 		t.Errorf("the second status does not wake the relay: %s", summary(e))
 	}
 }

@@ -26,7 +26,7 @@ type CallOutcome struct {
 	ResponseBody      []byte
 	OperatorReference string
 	NotifToken        string
-	Material          string
+	DriverData        string
 	// Report goes with Done of a payment that its operator decided at once; nil for pending.
 	Report *StatusReport
 	// Receipts goes with Done of an SMS: the operator's receipts that came before its response.
@@ -70,24 +70,24 @@ func (e *Entry) BeginReservation(owner string, now time.Time) {
 func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	next := e.Clone()
 	next.ReleasedBefore = e.ReleasedBefore || e.State == Released
-	if e.State == Released && e.Fingerprint == "" {
+	if e.State == Released && e.Request.Fingerprint == "" {
 		next = incoming.Clone()
 		next.CreatedAt = e.CreatedAt
 		next.Status, next.Claim, next.Conflicts, next.Extra = e.Status, e.Claim, e.Clone().Conflicts, e.Extra
-		next.CallAttempts, next.KeyTaken = e.Clone().CallAttempts, e.KeyTaken
+		next.Call.Attempts, next.ForeignKey = e.Clone().Call.Attempts, e.ForeignKey
 	}
 	if e.State == Reserved {
-		next.addCallAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
+		next.addAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
 	}
-	next.CallbackKeys = slices.Compact(slices.Concat(e.CallbackKeys, incoming.CallbackKeys))
+	next.Route.CallbackKeys = slices.Compact(slices.Concat(e.Route.CallbackKeys, incoming.Route.CallbackKeys))
 	next.EverUnknown = e.EverUnknown || e.State == Unknown || e.State == Reserved
 	next.NothingSent = e.NothingSent && e.State != Reserved
-	next.markRelayNotified()
+	next.Outbox.markRelayNotified()
 	next.Version, next.Owner, next.State = e.Version+1, owner, Reserved
 	next.LeaseUntil, next.ReservedAt, next.UpdatedAt = incoming.LeaseUntil, now, now
-	next.PollAt, next.PollAttempts = time.Time{}, 0
+	next.Poll = Poll{}
 	if e.State == Released {
-		next.SentAt, next.CountsDailyAmount = now, incoming.CountsDailyAmount
+		next.SentAt, next.Amount.CountsDaily = now, incoming.Amount.CountsDaily
 	}
 	if incoming.ExpireAt.After(e.ExpireAt) && !e.ExpireAt.IsZero() {
 		next.ExpireAt = incoming.ExpireAt
@@ -110,184 +110,162 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 //   - An outcome that no response reports to the merchant goes to the outbox.
 func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) bool {
 	late, status := e.State == Unknown || e.LeaseLapsed(now), e.Status
-	if !e.applyCall(owner, outcome, now) {
+	if !outcome.apply(e, owner, now) {
 		return false
 	}
 	if outcome.State == Done && outcome.Report != nil {
 		e.ApplyFinalStatus(*outcome.Report, now)
 	}
 	if late && (e.State == Done || e.State == Refused) {
-		e.enqueueLate(outcome.NotifyURL, e.Status != status, now)
+		outcome.enqueueLate(e, e.Status != status, now)
 	}
 	e.ApplyReceipts(outcome.Receipts, now)
 	if outcome.State == Done && !outcome.BindAt.IsZero() {
 		e.BindAt = outcome.BindAt
-		e.Reschedule()
 	}
 	return true
 }
 
 // enqueueLate queues the notification of an outcome that became known after the merchant had got 504: of a charge to
-// chargeURL, of an SMS its new delivery status. It is never the outcome of a retry: that is recorded while the retry
+// NotifyURL, of an SMS its new delivery status. It is never the outcome of a retry: that is recorded while the retry
 // owns the reservation, and the retry's response reports it. An entry becomes Done or Refused only once, so a charge is
 // notified once.
-func (e *Entry) enqueueLate(chargeURL string, statusChanged bool, now time.Time) {
+func (o *CallOutcome) enqueueLate(e *Entry, statusChanged bool, now time.Time) {
 	switch {
-	case e.Kind == Charge && chargeURL != "":
-		e.NotifyURL, e.NotifyFrom = chargeURL, AddressOfProfile
+	case e.Kind == Charge && o.NotifyURL != "":
+		e.Outbox.URL, e.Outbox.From = o.NotifyURL, AddressOfProfile
 		status := Successful
 		if e.State == Refused {
 			status = Failed
 		}
-		e.enqueue(status, now)
+		e.Outbox.enqueue(e.Key, status, now)
 	case e.Kind == SMS && statusChanged:
-		e.enqueue(e.Status, now)
+		e.Outbox.enqueue(e.Key, e.Status, now)
 	}
-	e.Reschedule()
 }
 
-// applyCall is ApplyOutcome without a notification.
-func (e *Entry) applyCall(owner string, outcome CallOutcome, now time.Time) bool {
-	if outcome.State == Done {
-		if !e.applySuccess(outcome, now) {
+// apply is ApplyOutcome without a notification.
+func (o *CallOutcome) apply(e *Entry, owner string, now time.Time) bool {
+	if o.State == Done {
+		if !o.succeed(e, now) {
 			return false
 		}
 		at := e.ReservedAt
 		if e.Owner != owner {
 			at = now
 		}
-		e.recordCall(outcome.Call, at, now)
+		e.record(o.Call, e.Response.Status, at, now)
 		return true
 	}
 	if e.Owner != owner || (e.State != Reserved && e.State != Unknown) {
 		return false
 	}
 	switch {
-	case outcome.State == Refused && !e.contradictsRefusal():
-		e.State, e.PollAt = Refused, time.Time{}
-		e.storeResponse(outcome)
-		e.finishRefused(outcome, now)
-	case outcome.State == Released && e.releasable(outcome.UnbindBody):
-		e.State, e.PollAt = Released, time.Time{}
-		if outcome.UnbindBody {
+	case o.State == Refused && !e.contradictsRefusal(e.Kind):
+		e.State, e.Poll.At = Refused, time.Time{}
+		o.store(e)
+		o.finishRefused(e, now)
+	case o.State == Released && o.releasable(e):
+		e.State, e.Poll.At = Released, time.Time{}
+		if o.UnbindBody {
 			e.EverUnknown, e.NothingSent = false, false // nothing that may have been applied was ever sent
 		}
-		if outcome.UnbindBody && !e.ReleasedBefore {
-			e.Fingerprint = ""
+		if o.UnbindBody && !e.ReleasedBefore {
+			e.Request.Fingerprint = ""
 		}
 	default:
-		e.applyUnknown(outcome, now)
+		o.leaveUnknown(e, now)
 	}
-	e.recordCall(outcome.Call, e.ReservedAt, now)
-	e.Reschedule()
+	e.record(o.Call, e.Response.Status, e.ReservedAt, now)
 	return true
 }
 
-// applySuccess is ApplyOutcome for a success of any owner, former or not.
-func (e *Entry) applySuccess(outcome CallOutcome, now time.Time) bool {
+// succeed is ApplyOutcome for a success of any owner, former or not.
+func (o *CallOutcome) succeed(e *Entry, now time.Time) bool {
 	reported := Successful
-	if outcome.Report != nil {
-		reported = outcome.Report.Status
+	if o.Report != nil {
+		reported = o.Report.Status
 	}
 	switch {
 	case e.State == Refused && reported == e.Status:
 		return false
 	case e.State == Refused:
 		return e.addConflict(Conflict{Status: reported, Reason: reasonFinal, Source: sourceResponse, At: now})
-	case e.State == Done && (e.ResponseStatus != 0 || outcome.ResponseStatus == 0):
+	case e.State == Done && (e.Response.Status != 0 || o.ResponseStatus == 0):
 		return false
 	}
-	e.State, e.PollAt = Done, time.Time{}
-	e.storeResponse(outcome)
+	e.State, e.Poll.At = Done, time.Time{}
+	o.store(e)
 	switch {
 	case e.Kind == Payment && !e.StatusFinal():
 		e.Status = Pending
-		e.schedulePoll(outcome.FirstPollAt, now)
-	case e.Kind == SMS && outcome.Status.progress() > e.Status.progress():
-		e.Status = outcome.Status
+		o.schedulePoll(e, now)
+	case e.Kind == SMS && o.Status.progress() > e.Status.progress():
+		e.Status = o.Status
 	}
-	e.Reschedule()
 	return true
 }
 
-// MayHaveSent is true if an earlier attempt can have reached the operator.
-func (e *Entry) MayHaveSent() bool { return e.EverUnknown && !e.NothingSent }
-
-// applyUnknown makes the entry unknown. It is done if the operator has reported already and the merchant has a
+// leaveUnknown makes the entry unknown. It is done if the operator has reported already and the merchant has a
 // response, or if a receipt proves that a message was sent. A refusal is then a conflict.
-func (e *Entry) applyUnknown(outcome CallOutcome, now time.Time) {
-	e.KeyTaken = e.KeyTaken || outcome.DuplicateKey && !e.MayHaveSent()
-	e.NothingSent = outcome.NothingSent && !e.MayHaveSent()
+func (o *CallOutcome) leaveUnknown(e *Entry, now time.Time) {
+	e.ForeignKey = e.ForeignKey || o.DuplicateKey && !e.MayHaveSent()
+	e.NothingSent = o.NothingSent && !e.MayHaveSent()
 	e.State, e.EverUnknown = Unknown, true
-	if outcome.State == Unknown {
-		e.storeResponse(outcome)
+	if o.State == Unknown {
+		o.store(e)
 	}
-	if e.reportedByOperator() && (e.Kind == SMS || outcome.State == Unknown && e.ResponseStatus != 0) {
+	if e.reported(e.Kind) && (e.Kind == SMS || o.State == Unknown && e.Response.Status != 0) {
 		e.State = Done
 	}
-	if outcome.State == Refused {
+	if o.State == Refused {
 		e.addConflict(Conflict{Status: Failed, Reason: reasonFinal, Source: sourceResponse, At: now})
 	}
-	e.schedulePoll(outcome.FirstPollAt, now)
+	o.schedulePoll(e, now)
 }
 
-// schedulePoll sets the first lookup: at due, or by default.
-func (e *Entry) schedulePoll(due, now time.Time) {
-	e.PollAt, e.PollAttempts = due, 0
+// schedulePoll sets the first lookup: at FirstPollAt, or by default.
+func (o *CallOutcome) schedulePoll(e *Entry, now time.Time) {
+	e.Poll = Poll{At: o.FirstPollAt}
 	switch {
-	case !e.pollable():
-		e.PollAt = time.Time{}
-	case due.IsZero() && e.Kind == Payment:
-		e.PollAt = now.Add(FirstPollAfter)
-	case due.IsZero():
-		e.PollAt = now.Add(StaleAfter)
+	case !e.pollable(e.Kind, e.State):
+		e.Poll.At = time.Time{}
+	case o.FirstPollAt.IsZero() && e.Kind == Payment:
+		e.Poll.At = now.Add(FirstPollAfter)
+	case o.FirstPollAt.IsZero():
+		e.Poll.At = now.Add(StaleAfter)
 	}
-}
-
-// contradictsRefusal is true if the operator has reported or claimed a success: its refusal then does not apply.
-func (e *Entry) contradictsRefusal() bool {
-	return e.Status == Successful || e.Claim.Status == Successful || (e.Kind == SMS && e.Status != "")
 }
 
 // releasable is true if no attempt of the entry can have been applied, not only this one.
-func (e *Entry) releasable(unbind bool) bool {
-	if e.reportedByOperator() || e.Claim.Status != "" {
+func (o *CallOutcome) releasable(e *Entry) bool {
+	if e.reported(e.Kind) || e.Claim.Status != "" {
 		return false
 	}
-	return unbind || !e.EverUnknown
+	return o.UnbindBody || !e.EverUnknown
 }
 
 // finishRefused makes a refused payment failed, and gives a refused message the outcome's status. It notifies nothing:
 // the merchant gets the refusal as its response.
-func (e *Entry) finishRefused(outcome CallOutcome, now time.Time) {
+func (o *CallOutcome) finishRefused(e *Entry, now time.Time) {
 	switch {
 	case e.StatusFinal():
 	case e.Kind == Payment:
 		e.Status, e.FinalAt, e.Claim = Failed, now, Claim{}
-		e.FailureReason = outcome.FailureReason
-	case e.Kind == SMS && outcome.Status.Final():
-		e.Status, e.FinalAt = outcome.Status, now
+		e.FailureReason = o.FailureReason
+	case e.Kind == SMS && o.Status.Final():
+		e.Status, e.FinalAt = o.Status, now
 	}
 }
 
-// storeResponse stores the response and the operator's values, unless there are some already.
-func (e *Entry) storeResponse(outcome CallOutcome) {
-	if e.ResponseStatus == 0 && outcome.ResponseStatus != 0 {
-		e.ResponseStatus, e.ResponseBody = outcome.ResponseStatus, outcome.ResponseBody
+// store stores the response and the operator's values, unless there are some already.
+func (o *CallOutcome) store(e *Entry) {
+	if e.Response.Status == 0 && o.ResponseStatus != 0 {
+		e.Response = Response{Status: o.ResponseStatus, Body: o.ResponseBody}
 	}
-	e.OperatorReference = cmp.Or(e.OperatorReference, outcome.OperatorReference)
-	e.NotifToken = cmp.Or(e.NotifToken, outcome.NotifToken)
-	e.Material = cmp.Or(e.Material, outcome.Material)
-}
-
-// StoreMaterial stores what the operator returned before the payment itself, for the owner of a live reservation. It
-// returns false if another attempt owns the entry, or if the lease has ended: the caller must not pay then.
-func (e *Entry) StoreMaterial(owner, material string, now time.Time) bool {
-	if e.Owner != owner || !e.Leased(now) {
-		return false
-	}
-	e.Material = material
-	return true
+	e.OperatorReference = cmp.Or(e.OperatorReference, o.OperatorReference)
+	e.Outbox.NotifToken = cmp.Or(e.Outbox.NotifToken, o.NotifToken)
+	e.DriverData = cmp.Or(e.DriverData, o.DriverData)
 }
 
 // MarkLapsed applies the end of a reservation's lease, LapseMargin later: the entry is unknown, and the sweep processes
@@ -296,11 +274,10 @@ func (e *Entry) MarkLapsed(now, next time.Time) bool {
 	if !e.LapseDue(now) {
 		return false
 	}
-	e.State, e.EverUnknown, e.NothingSent, e.PollAt = Unknown, true, false, next
-	e.addCallAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
-	if e.reportedByOperator() {
-		e.State, e.PollAt = Done, time.Time{}
+	e.State, e.EverUnknown, e.NothingSent, e.Poll.At = Unknown, true, false, next
+	e.addAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
+	if e.reported(e.Kind) {
+		e.State, e.Poll.At = Done, time.Time{}
 	}
-	e.Reschedule()
 	return true
 }

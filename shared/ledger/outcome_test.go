@@ -184,8 +184,8 @@ func TestUnbindAfterARelease(t *testing.T) {
 	outcome(released)(e)
 	takeOver(e)
 	if !e.ApplyOutcome("successor", unbound, start.Add(time.Minute)) || e.State != ledger.Released ||
-		e.Fingerprint != "f" {
-		t.Errorf("%s, fingerprint %q", summary(e), e.Fingerprint)
+		e.Request.Fingerprint != "f" {
+		t.Errorf("%s, fingerprint %q", summary(e), e.Request.Fingerprint)
 	}
 }
 
@@ -284,22 +284,23 @@ func TestOutcomeAgainChangesNothing(t *testing.T) {
 func TestTakeOver(t *testing.T) {
 	now, end := start.Add(time.Hour), start.Add(2*time.Hour)
 	incoming := reserved(ledger.Charge)
-	incoming.Operator, incoming.Account, incoming.UpstreamKey, incoming.LeaseUntil = "other", "a2", "Shop.2", end
-	incoming.AmountMinor, incoming.Fingerprint, incoming.ReferenceCode = 700, "g", "R2"
+	incoming.Route.Operator, incoming.Route.Account, incoming.Route.UpstreamKey, incoming.LeaseUntil = "other", "a2",
+		"Shop.2", end
+	incoming.Amount.Minor, incoming.Request.Fingerprint, incoming.Request.ReferenceCode = 700, "g", "R2"
 	cases := []struct {
 		name   string
 		before func(*ledger.Entry)
 		want   func(*ledger.Entry) // changes the entry before into the expected one
 	}{
 		{"a lapsed reservation", func(*ledger.Entry) {}, func(e *ledger.Entry) {
-			e.EverUnknown, e.CallAttempts = true, []ledger.CallAttempt{{At: start, Outcome: ledger.CallLapsed}}
+			e.EverUnknown, e.Call.Attempts = true, []ledger.CallAttempt{{At: start, Outcome: ledger.CallLapsed}}
 		}},
 		{"an unknown", func(e *ledger.Entry) { e.State = ledger.Unknown },
 			func(e *ledger.Entry) { e.EverUnknown = true }},
 		{"a release", func(e *ledger.Entry) { e.State = ledger.Released }, func(e *ledger.Entry) {
 			e.SentAt, e.ReleasedBefore = now, true
 		}},
-		{"an unbound release", func(e *ledger.Entry) { e.State, e.Fingerprint = ledger.Released, "" },
+		{"an unbound release", func(e *ledger.Entry) { e.State, e.Request.Fingerprint = ledger.Released, "" },
 			func(e *ledger.Entry) {
 				*e = *incoming.Clone()
 				e.SentAt, e.Extra = now, "extra"
@@ -308,11 +309,11 @@ func TestTakeOver(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			e := reserved(ledger.Charge)
-			e.Version, e.Extra, e.PollAt, e.PollAttempts = 7, "extra", start, 3
+			e.Version, e.Extra, e.Poll.At, e.Poll.Attempts = 7, "extra", start, 3
 			c.before(e)
 			want := e.Clone()
 			c.want(want)
-			want.Version, want.Owner, want.State, want.PollAt, want.PollAttempts = 8, "successor", ledger.Reserved,
+			want.Version, want.Owner, want.State, want.Poll.At, want.Poll.Attempts = 8, "successor", ledger.Reserved,
 				time.Time{}, 0
 			want.LeaseUntil, want.DueAt, want.ReservedAt, want.UpdatedAt = end, end.Add(ledger.LapseMargin), now, now
 			before := e.Clone()
@@ -365,12 +366,13 @@ func TestMarkLapsed(t *testing.T) {
 // decision "key-rings": an entry names the keys of all its callback addresses, those of a former attempt too.
 func TestTakeOverKeepsCallbackKeys(t *testing.T) {
 	for _, state := range []ledger.State{ledger.Unknown, ledger.Reserved, ledger.Released} {
-		first := &ledger.Entry{State: state, CallbackKeys: []int{1}}
-		second := first.TakeOver(&ledger.Entry{CallbackKeys: []int{2}}, "b", time.Time{})
+		first := &ledger.Entry{Call: ledger.Call{State: state}, Route: ledger.Route{CallbackKeys: []int{1}}}
+		second := first.TakeOver(&ledger.Entry{Route: ledger.Route{CallbackKeys: []int{2}}}, "b", time.Time{})
 		second.State = state
-		third := second.TakeOver(&ledger.Entry{CallbackKeys: []int{2}}, "c", time.Time{})
-		if !slices.Equal(third.CallbackKeys, []int{1, 2}) || len(first.CallbackKeys) != 1 {
-			t.Errorf("%s: keys %v, want 1 and 2; the first entry has %v", state, third.CallbackKeys, first.CallbackKeys)
+		third := second.TakeOver(&ledger.Entry{Route: ledger.Route{CallbackKeys: []int{2}}}, "c", time.Time{})
+		if !slices.Equal(third.Route.CallbackKeys, []int{1, 2}) || len(first.Route.CallbackKeys) != 1 {
+			t.Errorf("%s: keys %v, want 1 and 2; the first entry has %v", state, third.Route.CallbackKeys,
+				first.Route.CallbackKeys)
 		}
 	}
 }

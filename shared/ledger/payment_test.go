@@ -25,15 +25,15 @@ func TestApplyFinalStatusApplies(t *testing.T) {
 		e := pendingPayment()
 		e.OperatorReference = ""
 		want := e.Clone()
-		want.Status, want.FinalAt, want.PollAt, want.DueAt = s, now, time.Time{}, now.Add(ledger.FastLease)
-		want.OperatorReference, want.MSISDNReported = "op-final", "0711111111"
-		want.Outbox = []ledger.Notification{{ID: id(e, s), Status: s, At: now,
+		want.Status, want.FinalAt, want.Poll.At, want.DueAt = s, now, time.Time{}, now.Add(ledger.FastLease)
+		want.OperatorReference, want.Payer = "op-final", "0711111111"
+		want.Outbox.Waiting = []ledger.Notification{{ID: id(e, s), Status: s, At: now,
 			NextAttemptAt: now.Add(ledger.FastLease)}}
 		if s == ledger.Successful {
-			want.UserSMS, want.UserSMSAt = ledger.UserSMSDue, now.Add(ledger.FastLease)
+			want.UserSMS.State, want.UserSMS.At = ledger.UserSMSDue, now.Add(ledger.FastLease)
 		}
-		if got := e.ApplyFinalStatus(final(s), now); got != ledger.Applied || !e.WakesRelay() {
-			t.Errorf("%s: effect %v, wakes the relay: %v", s, got, e.WakesRelay())
+		if got := e.ApplyFinalStatus(final(s), now); got != ledger.Applied || !e.Outbox.WakesRelay() {
+			t.Errorf("%s: effect %v, wakes the relay: %v", s, got, e.Outbox.WakesRelay())
 		}
 		e.Reschedule()
 		if diff := cmp.Diff(want, e); diff != "" {
@@ -191,10 +191,10 @@ func TestPayerSMSNeedsANumber(t *testing.T) {
 		{"the operator sends it itself", "0700000000", "0711111111", false, ""},
 	} {
 		e, r := pendingPayment(), final(ledger.Successful)
-		e.MSISDN, r.MSISDN, r.UserSMS = c.sent, c.reported, c.owed
+		e.Request.MSISDN, r.MSISDN, r.UserSMS = c.sent, c.reported, c.owed
 		e.ApplyFinalStatus(r, start)
-		if e.UserSMS != c.want {
-			t.Errorf("%s: the payer's SMS is %q, want %q", c.name, e.UserSMS, c.want)
+		if e.UserSMS.State != c.want {
+			t.Errorf("%s: the payer's SMS is %q, want %q", c.name, e.UserSMS.State, c.want)
 		}
 		if c.want == ledger.UserSMSDue && e.PayerMSISDN() != c.reported {
 			t.Errorf("%s: to %q", c.name, e.PayerMSISDN())
@@ -204,7 +204,7 @@ func TestPayerSMSNeedsANumber(t *testing.T) {
 
 func TestNoNotificationWithoutAnAddress(t *testing.T) {
 	e := pendingPayment()
-	e.NotifyURL = ""
+	e.Outbox.URL = ""
 	e.ApplyFinalStatus(final(ledger.Successful), start)
 	assertSummary(t, "without a URL", e, "done successful 201:done user-sms:due due:1m0s")
 }
@@ -252,8 +252,8 @@ func TestAddClaim(t *testing.T) {
 	}
 	e.OperatorReference = ""
 	finalStatus(successful)(e)
-	if e.OperatorReference != "op-claim" || e.MSISDNReported != "0722222222" {
-		t.Errorf("the claim's values are lost: %q, %q", e.OperatorReference, e.MSISDNReported)
+	if e.OperatorReference != "op-claim" || e.Payer != "0722222222" {
+		t.Errorf("the claim's values are lost: %q, %q", e.OperatorReference, e.Payer)
 	}
 	if e.Claim != (ledger.Claim{}) || len(e.Conflicts) != 0 {
 		t.Errorf("after the confirmation: %s", summary(e))
@@ -290,13 +290,13 @@ func TestReschedulePoll(t *testing.T) {
 	minutes := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 	e := pendingPayment()
 	e.ReschedulePoll(minutes(2))
-	if e.PollAttempts != 1 || !dueAt(e).Equal(minutes(2)) {
-		t.Errorf("%d attempts, %s", e.PollAttempts, summary(e))
+	if e.Poll.Attempts != 1 || !dueAt(e).Equal(minutes(2)) {
+		t.Errorf("%d attempts, %s", e.Poll.Attempts, summary(e))
 	}
 	claimed(ledger.Failed)(e)
 	e.ReschedulePoll(minutes(5))
-	if e.PollAttempts != 1 || !dueAt(e).Equal(minutes(5)) || e.LookupDue(minutes(4)) {
-		t.Errorf("with a claim: %d attempts, %s", e.PollAttempts, summary(e))
+	if e.Poll.Attempts != 1 || !dueAt(e).Equal(minutes(5)) || e.LookupDue(minutes(4)) {
+		t.Errorf("with a claim: %d attempts, %s", e.Poll.Attempts, summary(e))
 	}
 	finalStatus(ledger.Successful)(e)
 	before := e.Clone()

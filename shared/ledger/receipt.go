@@ -2,23 +2,6 @@ package ledger
 
 import "time"
 
-// terminal is the progress of the final statuses of an SMS.
-const terminal = 3
-
-// progress orders the delivery statuses of an SMS: it only ever grows. 0: not a delivery status.
-func (s Status) progress() int {
-	switch s {
-	case MessageWaiting:
-		return 1
-	case DeliveredToNetwork:
-		return 2
-	case DeliveredToTerminal, DeliveryUncertain, DeliveryImpossible, NotificationNotSupp:
-		return terminal
-	default:
-		return 0
-	}
-}
-
 // ApplyReceipts applies delivery receipts in their order, and reports whether one of them changed the entry.
 func (e *Entry) ApplyReceipts(statuses []Status, now time.Time) bool {
 	changed := false
@@ -35,7 +18,7 @@ const (
 )
 
 // BindDue is true if an SMS is due to be bound to its operator's id.
-func (e *Entry) BindDue(now time.Time) bool { return !e.BindAt.IsZero() && !e.BindAt.After(now) }
+func (e *Entry) BindDue(now time.Time) bool { return reached(e.BindAt, now) }
 
 // ClaimBind claims an attempt to bind an SMS by moving the next one, and returns false if none is due.
 func (e *Entry) ClaimBind(now time.Time) bool {
@@ -43,7 +26,6 @@ func (e *Entry) ClaimBind(now time.Time) bool {
 		return false
 	}
 	e.BindAt = now.Add(min(max(now.Sub(e.SentAt), FirstBindWait), maxBindWait))
-	e.Reschedule()
 	return true
 }
 
@@ -52,7 +34,6 @@ func (e *Entry) ClaimBind(now time.Time) bool {
 func (e *Entry) RecordBound(early []Status, now time.Time) bool {
 	changed := e.ApplyReceipts(early, now) || !e.BindAt.IsZero()
 	e.BindAt = time.Time{}
-	e.Reschedule()
 	return changed
 }
 
@@ -69,9 +50,8 @@ func (e *Entry) ApplyReceipt(status Status, now time.Time) Effect {
 		e.FinalAt = now
 	}
 	if e.State == Unknown || e.State == Released || e.LeaseLapsed(now) {
-		e.State, e.PollAt = Done, time.Time{}
+		e.State, e.Poll.At = Done, time.Time{}
 	}
-	e.enqueue(status, now)
-	e.Reschedule()
+	e.Outbox.enqueue(e.Key, status, now)
 	return Applied
 }

@@ -25,7 +25,7 @@ func TestReceiptsOnlyGoForward(t *testing.T) {
 				want, status, notifications = ledger.Applied, second, 2
 			}
 			if got := e.ApplyReceipt(second, start); got != want || e.Status != status ||
-				len(e.Outbox) != notifications {
+				len(e.Outbox.Waiting) != notifications {
 				t.Errorf("%s then %s: %v, %s", first, second, got, summary(e))
 			}
 			if final := !e.FinalAt.IsZero(); final != e.Status.Final() {
@@ -39,13 +39,13 @@ func TestReceiptsAreDeliveredInOrder(t *testing.T) {
 	statuses := []ledger.Status{ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal}
 	e := message(statuses...)
 	for _, want := range statuses {
-		head := e.OutboxHead()
-		if head.Status != want || !e.WakesRelay() || !dueAt(e).Equal(start.Add(ledger.FastLease)) {
+		head := e.Outbox.Head()
+		if head.Status != want || !e.Outbox.WakesRelay() || !dueAt(e).Equal(start.Add(ledger.FastLease)) {
 			t.Fatalf("head %s, want %s, for the relay: %s", head.Status, want, summary(e))
 		}
-		e.MarkDelivered(head.ID, start)
+		e.Outbox.MarkDelivered(head.ID, start)
 	}
-	if e.OutboxHead() != nil || !dueAt(e).IsZero() || len(e.Delivered) != 3 {
+	if e.Outbox.Head() != nil || !dueAt(e).IsZero() || len(e.Outbox.Delivered) != 3 {
 		t.Errorf("after all: %s", summary(e))
 	}
 }
@@ -67,7 +67,7 @@ func TestReceiptInEveryState(t *testing.T) {
 			e := reserved(ledger.SMS)
 			c.before(e)
 			if e.ApplyReceipt(ledger.DeliveredToNetwork, c.now) != ledger.Applied || e.State != c.state ||
-				len(e.Outbox) != 1 {
+				len(e.Outbox.Waiting) != 1 {
 				t.Fatalf("%s, want %s with a notification", summary(e), c.state)
 			}
 		})
@@ -82,8 +82,8 @@ func TestReceiptOfNothing(t *testing.T) {
 		t.Errorf("an unknown status: %v", got)
 	}
 	e := reserved(ledger.SMS)
-	e.NotifyURL = ""
-	if e.ApplyReceipt(ledger.DeliveredToTerminal, start) != ledger.Applied || len(e.Outbox) != 0 {
+	e.Outbox.URL = ""
+	if e.ApplyReceipt(ledger.DeliveredToTerminal, start) != ledger.Applied || len(e.Outbox.Waiting) != 0 {
 		t.Errorf("without a URL: %s", summary(e))
 	}
 }

@@ -16,13 +16,13 @@ func TestReplayNotification(t *testing.T) {
 	deliver := func(statuses ...ledger.Status) func(*ledger.Entry) {
 		return func(e *ledger.Entry) {
 			for _, s := range statuses {
-				e.MarkDelivered(id(e, s), start)
+				e.Outbox.MarkDelivered(id(e, s), start)
 			}
 		}
 	}
-	dead := func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts", start) }
+	dead := func(e *ledger.Entry) { e.Outbox.DeadLetter(id(e, waiting), "attempts", start) }
 	attempted := func(e *ledger.Entry) {
-		e.RecordFailedAttempt(claimOfAttempt(e, 1), failedAttempt(1, 500, ""), now)
+		e.Outbox.RecordFailedAttempt(claimOfAttempt(e, 1), failedAttempt(1, 500, ""), now)
 	}
 	const allQueued = " notify:MessageWaiting notify:DeliveredToNetwork notify:DeliveredToTerminal"
 	for _, c := range []struct {
@@ -44,7 +44,8 @@ func TestReplayNotification(t *testing.T) {
 			dead(e)
 			deliver(network, terminal)(e)
 		}, network, true, " dead:MessageWaiting notify:DeliveredToNetwork notify:DeliveredToTerminal due:1h1m0s", true},
-		{"a parked one", func(e *ledger.Entry) { e.Park(start) }, waiting, true, allQueued + " due:1h1m0s", true},
+		{"a parked one", func(e *ledger.Entry) { e.Outbox.Park(start) }, waiting, true, allQueued + " due:1h1m0s",
+			true},
 		{"one that is being attempted", attempted, waiting, true, allQueued + " due:1h1m0s", true},
 		{"one behind one that is being attempted", attempted, network, true, allQueued + " due:1h0m0s", false},
 		{"the last delivered", deliver(waiting, network, terminal), terminal, true,
@@ -56,12 +57,12 @@ func TestReplayNotification(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := message(waiting, network, terminal)
 			c.before(e)
-			if found := e.ReplayNotification(id(e, c.replay), now); found != c.found {
+			if found := e.Outbox.ReplayNotification(id(e, c.replay), now); found != c.found {
 				t.Fatalf("found = %v, want %v", found, c.found)
 			}
 			assertSummary(t, "replay of "+string(c.replay), e, "done DeliveredToTerminal 201:done"+c.want)
-			if e.WakesRelay() != c.wakesRelay {
-				t.Errorf("wakes the relay: %v, want %v", e.WakesRelay(), c.wakesRelay)
+			if e.Outbox.WakesRelay() != c.wakesRelay {
+				t.Errorf("wakes the relay: %v, want %v", e.Outbox.WakesRelay(), c.wakesRelay)
 			}
 		})
 	}
@@ -82,21 +83,22 @@ func TestReplayRemembersWhatWasBefore(t *testing.T) {
 		want   []ledger.ReplayRecord
 	}{
 		{"delivered at the second attempt", func(e *ledger.Entry) {
-			e.RecordFailedAttempt(claimOfAttempt(e, 1), failedAttempt(1, 503, "status"), start)
-			e.ClaimDelivery(start)
-			e.MarkDelivered(id(e, waiting), delivered)
+			e.Outbox.RecordFailedAttempt(claimOfAttempt(e, 1), failedAttempt(1, 503, "status"), start)
+			e.Outbox.ClaimDelivery(start)
+			e.Outbox.MarkDelivered(id(e, waiting), delivered)
 		}, waiting, []ledger.ReplayRecord{record(waiting, 2, delivered, "")}},
 		{"two delivered", func(e *ledger.Entry) {
-			e.MarkDelivered(id(e, waiting), delivered)
-			e.MarkDelivered(id(e, network), delivered.Add(time.Second))
+			e.Outbox.MarkDelivered(id(e, waiting), delivered)
+			e.Outbox.MarkDelivered(id(e, network), delivered.Add(time.Second))
 		}, waiting, []ledger.ReplayRecord{
 			record(waiting, 1, delivered, ""), record(network, 1, delivered.Add(time.Second), ""),
 		}},
 		{"a dead letter", func(e *ledger.Entry) {
 			makeAttempts(e, 10)
-			e.DeadLetter(id(e, waiting), "attempts", start)
+			e.Outbox.DeadLetter(id(e, waiting), "attempts", start)
 		}, waiting, []ledger.ReplayRecord{record(waiting, 10, never, "attempts")}},
-		{"behind a dead letter", func(e *ledger.Entry) { e.DeadLetter(id(e, waiting), "attempts", start) }, network,
+		{"behind a dead letter", func(e *ledger.Entry) { e.Outbox.DeadLetter(id(e, waiting), "attempts", start) },
+			network,
 			[]ledger.ReplayRecord{record(network, 0, never, "")}},
 		{"never attempted", func(*ledger.Entry) {}, waiting, []ledger.ReplayRecord{record(waiting, 0, never, "")}},
 		{"no such one", func(*ledger.Entry) {}, ledger.DeliveryImpossible, nil},
@@ -104,9 +106,9 @@ func TestReplayRemembersWhatWasBefore(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := message(waiting, network)
 			c.before(e)
-			e.ReplayNotification(id(e, c.replay), at)
-			e.Clone().ReplayNotification(id(e, c.replay), at) // a clone shares nothing
-			if diff := cmp.Diff(c.want, e.Replays); diff != "" {
+			e.Outbox.ReplayNotification(id(e, c.replay), at)
+			e.Clone().Outbox.ReplayNotification(id(e, c.replay), at) // a clone shares nothing
+			if diff := cmp.Diff(c.want, e.Outbox.Replays); diff != "" {
 				t.Errorf("remembered replays (-want +got):\n%s", diff)
 			}
 		})
@@ -119,21 +121,21 @@ func TestReplaysAreBounded(t *testing.T) {
 	var last time.Time
 	for i := range 2 * ledger.MaxReplays {
 		last = start.Add(time.Duration(i) * time.Hour)
-		e.MarkDelivered(id(e, waiting), last)
-		e.MarkDelivered(id(e, network), last)
-		if !e.ReplayNotification(id(e, waiting), last) {
+		e.Outbox.MarkDelivered(id(e, waiting), last)
+		e.Outbox.MarkDelivered(id(e, network), last)
+		if !e.Outbox.ReplayNotification(id(e, waiting), last) {
 			t.Fatal("not replayed")
 		}
 	}
-	if len(e.Replays) != ledger.MaxReplays {
-		t.Fatalf("%d remembered, want %d", len(e.Replays), ledger.MaxReplays)
+	if len(e.Outbox.Replays) != ledger.MaxReplays {
+		t.Fatalf("%d remembered, want %d", len(e.Outbox.Replays), ledger.MaxReplays)
 	}
 	for i, status := range []ledger.Status{waiting, network} {
-		if r := e.Replays[i]; r.Status != status || !r.DeliveredAt.Equal(start) {
+		if r := e.Outbox.Replays[i]; r.Status != status || !r.DeliveredAt.Equal(start) {
 			t.Errorf("the first delivery of %s is forgotten: %+v", status, r)
 		}
 	}
-	if r := e.Replays[ledger.MaxReplays-1]; !r.At.Equal(last) || r.Status != network {
+	if r := e.Outbox.Replays[ledger.MaxReplays-1]; !r.At.Equal(last) || r.Status != network {
 		t.Errorf("the last replay is forgotten: %+v", r)
 	}
 }

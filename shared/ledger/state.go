@@ -1,37 +1,40 @@
 package ledger
 
-import (
-	"slices"
-	"time"
+import "time"
+
+// State is where our call of the operator is.
+type State string
+
+// The states. Reserved already means "may have been sent".
+const (
+	Reserved State = "reserved" // an attempt owns it until LeaseUntil; after that it counts as unknown
+	Done     State = "done"     // the operator applied it, or accepted it (payment)
+	Refused  State = "refused"  // the operator refused it permanently
+	Unknown  State = "unknown"  // it may have been applied
+	Released State = "released" // it was certainly not applied; the same request may come again
 )
 
-// Timestamp converts a time to the stored form: UTC, in whole milliseconds.
-func Timestamp(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return t.UTC().Truncate(time.Millisecond)
-}
+// Status is what the merchant is notified of: a payment's status, or an SMS's delivery status. A charge has none.
+type Status string
 
-// Leased is true while an attempt owns the reservation: another one must wait.
-func (e *Entry) Leased(now time.Time) bool { return e.State == Reserved && now.Before(e.LeaseUntil) }
+// Payment statuses (decision "pay-statuses"): pending, then exactly one of the others.
+const (
+	Pending    Status = "pending"
+	Successful Status = "successful"
+	Failed     Status = "failed"
+	Cancelled  Status = "cancelled"
+	Expired    Status = "expired"
+)
 
-// LeaseLapsed is true if the lease ended without a stored outcome: the reservation counts as unknown.
-func (e *Entry) LeaseLapsed(now time.Time) bool {
-	return e.State == Reserved && !now.Before(e.LeaseUntil)
-}
-
-// LapseMargin is how long after its lease's end the sweep marks a reservation as lapsed. A sweep whose clock is ahead
-// by less than that does not touch a live reservation. A merchant's retry does not wait for it.
-const LapseMargin = time.Minute
-
-// LapseDue is true if the sweep may mark the reservation as lapsed.
-func (e *Entry) LapseDue(now time.Time) bool { return e.LeaseLapsed(now.Add(-LapseMargin)) }
-
-// PastRetention is true from ExpireAt on: the entry counts as absent, even if the table has not deleted it yet.
-func (e *Entry) PastRetention(now time.Time) bool {
-	return !e.ExpireAt.IsZero() && !now.Before(e.ExpireAt)
-}
+// SMS delivery statuses (OMA SMS; decision "sms-receipts").
+const (
+	MessageWaiting      Status = "MessageWaiting"
+	DeliveredToNetwork  Status = "DeliveredToNetwork"
+	DeliveredToTerminal Status = "DeliveredToTerminal"
+	DeliveryUncertain   Status = "DeliveryUncertain"
+	DeliveryImpossible  Status = "DeliveryImpossible"
+	NotificationNotSupp Status = "DeliveryNotificationNotSupported"
+)
 
 // Final is true for the statuses that never change: a payment's except pending, and the terminal ones of an SMS.
 func (s Status) Final() bool { return s.endsPayment() || s.progress() == terminal }
@@ -41,69 +44,27 @@ func (s Status) endsPayment() bool {
 	return s == Successful || s == Failed || s == Cancelled || s == Expired
 }
 
-// StatusFinal is true if the entry's status is final. State is another dimension: a charge that is Done has no status.
-func (e *Entry) StatusFinal() bool { return e.Status.Final() }
+// terminal is the progress of the final statuses of an SMS.
+const terminal = 3
 
-// NotApplied is true if the entry certainly moved no money: it was refused or released, or it is a payment with a final
-// status other than successful.
-func (e *Entry) NotApplied() bool {
-	return e.State == Refused || e.State == Released || e.Status.endsPayment() && e.Status != Successful
-}
-
-// reportedByOperator is true if the operator reported the result other than in its response to our call: a payment's
-// final status, or any receipt of an SMS.
-func (e *Entry) reportedByOperator() bool {
-	switch e.Kind {
-	case Payment:
-		return e.StatusFinal()
-	case SMS:
-		return e.Status != ""
+// progress orders the delivery statuses of an SMS: it only ever grows. 0: not a delivery status.
+func (s Status) progress() int {
+	switch s {
+	case MessageWaiting:
+		return 1
+	case DeliveredToNetwork:
+		return 2
+	case DeliveredToTerminal, DeliveryUncertain, DeliveryImpossible, NotificationNotSupp:
+		return terminal
 	default:
-		return false
+		return 0
 	}
 }
 
-// Clone copies the entry and its lists. Extra is shared, because it is never changed. A nil entry gives nil.
-func (e *Entry) Clone() *Entry {
-	if e == nil {
-		return nil
+// Timestamp converts a time to the stored form: UTC, in whole milliseconds.
+func Timestamp(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
 	}
-	c := *e
-	c.ResponseBody = slices.Clone(e.ResponseBody)
-	c.CallAttempts = slices.Clone(e.CallAttempts)
-	c.Conflicts = slices.Clone(e.Conflicts)
-	c.Outbox = slices.Clone(e.Outbox)
-	c.Delivered = slices.Clone(e.Delivered)
-	c.FailedAttempts = slices.Clone(e.FailedAttempts)
-	c.Replays = slices.Clone(e.Replays)
-	return &c
-}
-
-// truncateTimes cuts every time to the stored precision, so that the entry in memory equals the one read back.
-func (e *Entry) truncateTimes() {
-	times := []*time.Time{
-		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMSAt,
-		&e.PollAt, &e.BindAt, &e.DueAt, &e.Claim.At, &e.Claim.CheckAt, &e.Manual.At,
-	}
-	for i := range e.CallAttempts {
-		times = append(times, &e.CallAttempts[i].At)
-	}
-	for i := range e.Conflicts {
-		times = append(times, &e.Conflicts[i].At)
-	}
-	for i := range e.FailedAttempts {
-		times = append(times, &e.FailedAttempts[i].At)
-	}
-	for i := range e.Replays {
-		times = append(times, &e.Replays[i].At, &e.Replays[i].DeliveredAt)
-	}
-	for _, list := range [][]Notification{e.Outbox, e.Delivered} {
-		for i := range list {
-			times = append(times, &list[i].At, &list[i].NextAttemptAt, &list[i].DeliveredAt)
-		}
-	}
-	for _, t := range times {
-		*t = Timestamp(*t)
-	}
-	e.ExpireAt = e.ExpireAt.Truncate(time.Second)
+	return t.UTC().Truncate(time.Millisecond)
 }

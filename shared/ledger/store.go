@@ -88,6 +88,3 @@ type MessageIndex interface {
 	FindMessage(ctx context.Context, account, reference string, statuses []Status, expireAt time.Time) (
 		id string, early []Status, err error)
 }
-
-// DueShards is the number of partitions of the due index. It may grow, never shrink.
-const DueShards = 16

@@ -2,6 +2,26 @@ package ledger
 
 import "time"
 
+// UserSMS is the SMS to the payer of a successful payment (decision "user-sms").
+type UserSMS struct {
+	State      UserSMSState
+	At         time.Time // the next attempt while due
+	Attempts   int       // attempts with a recorded outcome
+	OpenClaims int       // claims since the last recorded outcome
+	MaybeSent  bool      // an attempt may have reached the operator
+}
+
+// UserSMSState is the state of the SMS to the payer of a successful payment.
+type UserSMSState string
+
+// The states of the payer's SMS. Empty: none will be sent.
+const (
+	UserSMSDue     UserSMSState = "due"
+	UserSMSSent    UserSMSState = "sent"
+	UserSMSFailed  UserSMSState = "failed"
+	UserSMSUnknown UserSMSState = "unknown"
+)
+
 // UserSMSClaim is a claim of an attempt to send the payer's SMS. The pair of Attempts and OpenClaims is its fence, as
 // of a DeliveryClaim. MayHaveBeenSent is true if an earlier attempt may have reached the operator.
 type UserSMSClaim struct {
@@ -10,47 +30,27 @@ type UserSMSClaim struct {
 	MayHaveBeenSent bool
 }
 
-// UserSMSClaim is the claim on the payer's SMS as it is. The relay uses it during FastLease, without a write. The
-// relay's own attempt leaves no trace if it dies, so a claimed first attempt may follow one.
-func (e *Entry) UserSMSClaim() UserSMSClaim {
-	afterRelay := e.UserSMSClaims == 1 && e.UserSMSAttempts == 0 && e.NotifyURL != ""
-	return UserSMSClaim{
-		Attempts: e.UserSMSAttempts, OpenClaims: e.UserSMSClaims,
-		MayHaveBeenSent: e.UserSMSMaybeSent || e.UserSMSClaims > 1 || afterRelay,
-	}
-}
+// Due is true if the payer's SMS is due for an attempt.
+func (s *UserSMS) Due(now time.Time) bool { return s.State == UserSMSDue && !s.At.After(now) }
 
-// UserSMSAttemptDue is true if the payer's SMS is due for an attempt.
-func (e *Entry) UserSMSAttemptDue(now time.Time) bool {
-	return e.UserSMS == UserSMSDue && !e.UserSMSAt.After(now)
-}
-
-// ClaimUserSMS makes the next attempt at the payer's SMS the caller's: no other caller claims it before the claim's
-// lease has ended. After MaxOpenClaims claims without an outcome the SMS becomes unknown instead. claim is nil if there
-// is nothing to send. changed is true if the entry changed.
-func (e *Entry) ClaimUserSMS(now time.Time) (claim *UserSMSClaim, changed bool) {
-	if !e.UserSMSAttemptDue(now) {
-		return nil, false
-	}
-	if e.UserSMSClaims >= MaxOpenClaims {
-		e.UserSMS, e.UserSMSAt = UserSMSUnknown, time.Time{}
-		e.Reschedule()
-		return nil, true
-	}
-	e.UserSMSClaims++
-	e.UserSMSAt = now.Add(claimLease(e.UserSMSClaims))
-	e.Reschedule()
-	claimed := e.UserSMSClaim()
-	return &claimed, true
-}
-
-// PostponeUserSMS moves a due SMS to next without counting an attempt. It returns whether it was due.
-func (e *Entry) PostponeUserSMS(now, next time.Time) bool {
-	if !e.UserSMSAttemptDue(now) {
+// claim makes the next attempt the caller's, or the SMS unknown after MaxOpenClaims claims without an outcome. It
+// returns whether the caller may send.
+func (s *UserSMS) claim(now time.Time) bool {
+	if s.OpenClaims >= MaxOpenClaims {
+		s.State, s.At = UserSMSUnknown, time.Time{}
 		return false
 	}
-	e.UserSMSAt = next
-	e.Reschedule()
+	s.OpenClaims++
+	s.At = now.Add(claimLease(s.OpenClaims))
+	return true
+}
+
+// Postpone moves a due SMS to next without counting an attempt. It returns whether it was due.
+func (s *UserSMS) Postpone(now, next time.Time) bool {
+	if !s.Due(now) {
+		return false
+	}
+	s.At = next
 	return true
 }
 
@@ -62,22 +62,21 @@ type UserSMSOutcome struct {
 	MaybeSent     bool
 }
 
-// RecordUserSMS records the outcome of a claimed attempt. A sent SMS always counts. Any other outcome is dropped if the
-// attempt was claimed again or has an outcome. It returns whether the entry changed.
-func (e *Entry) RecordUserSMS(claim UserSMSClaim, outcome UserSMSOutcome) bool {
+// Record records the outcome of a claimed attempt. A sent SMS always counts. Any other outcome is dropped if the
+// attempt was claimed again or has an outcome. It returns whether the SMS changed.
+func (s *UserSMS) Record(claim UserSMSClaim, outcome UserSMSOutcome) bool {
 	switch {
-	case e.UserSMS == "" || e.UserSMS == UserSMSSent:
+	case s.State == "" || s.State == UserSMSSent:
 		return false
 	case outcome.State == UserSMSSent:
-	case e.UserSMS != UserSMSDue || e.UserSMSAttempts != claim.Attempts || e.UserSMSClaims != claim.OpenClaims:
+	case s.State != UserSMSDue || s.Attempts != claim.Attempts || s.OpenClaims != claim.OpenClaims:
 		return false
 	}
-	e.UserSMSMaybeSent = claim.MayHaveBeenSent || e.UserSMSMaybeSent || outcome.MaybeSent
-	e.UserSMS, e.UserSMSAt = outcome.State, time.Time{}
-	e.UserSMSAttempts, e.UserSMSClaims = claim.Attempts+1, 0
+	s.MaybeSent = claim.MayHaveBeenSent || s.MaybeSent || outcome.MaybeSent
+	s.State, s.At = outcome.State, time.Time{}
+	s.Attempts, s.OpenClaims = claim.Attempts+1, 0
 	if outcome.State == UserSMSDue {
-		e.UserSMSAt = outcome.NextAttemptAt
+		s.At = outcome.NextAttemptAt
 	}
-	e.Reschedule()
 	return true
 }

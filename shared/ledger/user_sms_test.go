@@ -10,7 +10,7 @@ import (
 func dueUserSMS() *ledger.Entry {
 	e := pendingPayment()
 	e.ApplyFinalStatus(final(ledger.Successful), start)
-	e.MarkDelivered(e.OutboxHead().ID, start)
+	e.Outbox.MarkDelivered(e.Outbox.Head().ID, start)
 	return e
 }
 
@@ -21,17 +21,17 @@ func TestRecordUserSMS(t *testing.T) {
 	for _, end := range []ledger.UserSMSState{ledger.UserSMSSent, ledger.UserSMSFailed, ledger.UserSMSUnknown} {
 		e := dueUserSMS()
 		outcome := ledger.UserSMSOutcome{State: end}
-		recorded := e.RecordUserSMS(e.UserSMSClaim(), outcome)
-		if !recorded || e.UserSMS != end || !dueAt(e).IsZero() || e.UserSMSAttempts != 1 {
+		recorded := e.UserSMS.Record(e.UserSMSClaim(), outcome)
+		if !recorded || e.UserSMS.State != end || !dueAt(e).IsZero() || e.UserSMS.Attempts != 1 {
 			t.Errorf("%s: %s", end, summary(e))
 		}
-		if e.RecordUserSMS(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start}) {
+		if e.UserSMS.Record(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start}) {
 			t.Errorf("%s: due again", end)
 		}
 	}
 	e, at := dueUserSMS(), start.Add(time.Hour)
 	again := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: at}
-	if !e.RecordUserSMS(e.UserSMSClaim(), again) || !dueAt(e).Equal(at) || e.UserSMSAttempts != 1 {
+	if !e.UserSMS.Record(e.UserSMSClaim(), again) || !dueAt(e).Equal(at) || e.UserSMS.Attempts != 1 {
 		t.Errorf("due again: %s", summary(e))
 	}
 	if claim, changed := e.ClaimUserSMS(at.Add(-time.Millisecond)); claim != nil || changed {
@@ -44,14 +44,15 @@ func TestRecordUserSMS(t *testing.T) {
 	if twice, _ := e.ClaimUserSMS(at); twice != nil {
 		t.Error("claimed twice")
 	}
-	if next := at.Add(3 * time.Minute); !e.PostponeUserSMS(at.Add(time.Minute), next) || !dueAt(e).Equal(next) {
+	if next := at.Add(3 * time.Minute); !e.UserSMS.Postpone(at.Add(time.Minute), next) || !dueAt(e).Equal(next) {
 		t.Errorf("postponed: %s", summary(e))
 	}
 	second, _ := e.ClaimUserSMS(dueAt(e))
-	if second == nil || !second.MayHaveBeenSent || e.RecordUserSMS(*claim, again) {
+	if second == nil || !second.MayHaveBeenSent || e.UserSMS.Record(*claim, again) {
 		t.Errorf("a second claim: %+v; the first one's failure must not count", second)
 	}
-	if !e.RecordUserSMS(*claim, ledger.UserSMSOutcome{State: ledger.UserSMSSent}) || e.UserSMS != ledger.UserSMSSent {
+	if !e.UserSMS.Record(*claim, ledger.UserSMSOutcome{State: ledger.UserSMSSent}) ||
+		e.UserSMS.State != ledger.UserSMSSent {
 		t.Error("the first one's success does not count")
 	}
 }
@@ -59,14 +60,14 @@ func TestRecordUserSMS(t *testing.T) {
 // decision "user-sms": claims without an outcome cost no attempt; after many the SMS is unknown.
 func TestUserSMSClaimsWithoutOutcome(t *testing.T) {
 	e := dueUserSMS()
-	for claims := 0; e.UserSMS == ledger.UserSMSDue; claims++ {
-		claim, changed := e.ClaimUserSMS(e.UserSMSAt)
+	for claims := 0; e.UserSMS.State == ledger.UserSMSDue; claims++ {
+		claim, changed := e.ClaimUserSMS(e.UserSMS.At)
 		if !changed || (claim == nil) != (claims == ledger.MaxOpenClaims) {
 			t.Fatalf("claim %d: %+v, changed: %v", claims, claim, changed)
 		}
 	}
-	if e.UserSMS != ledger.UserSMSUnknown || e.UserSMSAttempts != 0 || !dueAt(e).IsZero() {
-		t.Errorf("%d attempts, %s; want it unknown", e.UserSMSAttempts, summary(e))
+	if e.UserSMS.State != ledger.UserSMSUnknown || e.UserSMS.Attempts != 0 || !dueAt(e).IsZero() {
+		t.Errorf("%d attempts, %s; want it unknown", e.UserSMS.Attempts, summary(e))
 	}
 }
 
@@ -75,10 +76,10 @@ func TestUserSMSMayHaveBeenSent(t *testing.T) {
 	noProof := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start, MaybeSent: true}
 	notApplied := ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start}
 	record := func(outcome ledger.UserSMSOutcome) func(*ledger.Entry) {
-		return func(e *ledger.Entry) { e.RecordUserSMS(e.UserSMSClaim(), outcome) }
+		return func(e *ledger.Entry) { e.UserSMS.Record(e.UserSMSClaim(), outcome) }
 	}
-	claim := func(e *ledger.Entry) { e.ClaimUserSMS(e.UserSMSAt) }
-	withoutURL := func(e *ledger.Entry) { e.NotifyURL = "" }
+	claim := func(e *ledger.Entry) { e.ClaimUserSMS(e.UserSMS.At) }
+	withoutURL := func(e *ledger.Entry) { e.Outbox.URL = "" }
 	for name, c := range map[string]struct {
 		before []func(*ledger.Entry)
 		want   bool

@@ -31,7 +31,7 @@ func Decide(existing, incoming *Entry, now time.Time, resendWindow time.Duration
 	if existing == nil || existing.PastRetention(now) {
 		return NewReservation
 	}
-	if existing.MerchantID != incoming.MerchantID {
+	if existing.Merchant.ID != incoming.Merchant.ID {
 		return KeyTaken
 	}
 	if existing.Leased(now) {
@@ -41,9 +41,9 @@ func Decide(existing, incoming *Entry, now time.Time, resendWindow time.Duration
 	if now.Sub(existing.SentAt) < resendWindow {
 		repeat = TakenOver
 	}
-	same := existing.Fingerprint == incoming.Fingerprint
+	same := existing.Request.Fingerprint == incoming.Request.Fingerprint
 	switch {
-	case existing.State == Released && (same || existing.Fingerprint == ""):
+	case existing.State == Released && (same || existing.Request.Fingerprint == ""):
 		return TakenOver // decision "released": the same request, or any request if the release binds no body
 	case existing.State == Released:
 		return KeyTaken
@@ -64,7 +64,7 @@ func Decide(existing, incoming *Entry, now time.Time, resendWindow time.Duration
 func decideCharge(existing *Entry, same bool, repeat Verdict) Verdict {
 	known := existing.State == Done || existing.State == Refused
 	switch {
-	case known && existing.ResponseStatus == 0 && !same:
+	case known && existing.Response.Status == 0 && !same:
 		return KeyTaken
 	case known:
 		return StoredResponse
@@ -79,7 +79,7 @@ func decideCharge(existing *Entry, same bool, repeat Verdict) Verdict {
 // never sent again, even if no response was stored: getStatus reports it.
 func decidePayment(existing *Entry, repeat Verdict) Verdict {
 	switch {
-	case existing.ResponseStatus != 0:
+	case existing.Response.Status != 0:
 		return StoredResponse
 	case existing.StatusFinal():
 		return KeyTaken
@@ -93,7 +93,7 @@ func decideSMS(existing *Entry, repeat Verdict) Verdict {
 	switch {
 	case existing.State == Refused:
 		return StoredResponse
-	case existing.State == Done || existing.reportedByOperator():
+	case existing.State == Done || existing.reported(existing.Kind):
 		return KeyTaken
 	default: // Unknown, or a reservation that lapsed
 		return repeat

@@ -29,20 +29,20 @@ var existing = map[string]func(*ledger.Entry){
 	"lapsed":            func(e *ledger.Entry) { e.State, e.LeaseUntil = ledger.Reserved, start.Add(time.Second) },
 	"unknown":           func(e *ledger.Entry) { e.State = ledger.Unknown },
 	"unknown, reported": func(e *ledger.Entry) { e.State, e.Status = ledger.Unknown, reportedStatus(e.Kind) },
-	"unknown, 201":      func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Unknown, 201 },
+	"unknown, 201":      func(e *ledger.Entry) { e.State, e.Response.Status = ledger.Unknown, 201 },
 	"released":          func(e *ledger.Entry) { e.State = ledger.Released },
-	"released free":     func(e *ledger.Entry) { e.State, e.Fingerprint = ledger.Released, "" },
-	"done":              func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Done, 201 },
+	"released free":     func(e *ledger.Entry) { e.State, e.Request.Fingerprint = ledger.Released, "" },
+	"done":              func(e *ledger.Entry) { e.State, e.Response.Status = ledger.Done, 201 },
 	"done, final": func(e *ledger.Entry) {
-		e.State, e.ResponseStatus, e.Status = ledger.Done, 201,
+		e.State, e.Response.Status, e.Status = ledger.Done, 201,
 			reportedStatus(e.Kind)
 	},
 	"done, no response": func(e *ledger.Entry) { e.State, e.Status = ledger.Done, reportedStatus(e.Kind) },
-	"refused":           func(e *ledger.Entry) { e.State, e.ResponseStatus = ledger.Refused, 403 },
+	"refused":           func(e *ledger.Entry) { e.State, e.Response.Status = ledger.Refused, 403 },
 	"no such state":     func(e *ledger.Entry) { e.State = "later" },
-	"another's":         func(e *ledger.Entry) { e.State, e.MerchantID = ledger.Done, "another" },
+	"another's":         func(e *ledger.Entry) { e.State, e.Merchant.ID = ledger.Done, "another" },
 	"another's live": func(e *ledger.Entry) {
-		e.State, e.MerchantID, e.LeaseUntil = ledger.Reserved, "another", start.Add(100*time.Hour)
+		e.State, e.Merchant.ID, e.LeaseUntil = ledger.Reserved, "another", start.Add(100*time.Hour)
 	},
 	"expired": func(e *ledger.Entry) { e.State, e.ExpireAt = ledger.Done, start.Add(time.Second) },
 }
@@ -89,13 +89,20 @@ func TestDecide(t *testing.T) {
 			if !found {
 				t.Fatalf("%s %s: nothing is expected", kind, name)
 			}
-			e := &ledger.Entry{Key: ledger.Key{Kind: kind, ID: "1"}, MerchantID: "m", Fingerprint: "f", SentAt: start}
+			e := &ledger.Entry{
+				Key: ledger.Key{Kind: kind, ID: "1"}, Merchant: ledger.Merchant{ID: "m"},
+				Request: ledger.Request{Fingerprint: "f"}, Call: ledger.Call{SentAt: start},
+			}
 			set(e)
 			for i, want := range expected {
-				incoming := &ledger.Entry{Key: e.Key, MerchantID: "m", Fingerprint: []string{"f", "g"}[i/2]}
+				incoming := &ledger.Entry{
+					Key: e.Key, Merchant: ledger.Merchant{ID: "m"},
+					Request: ledger.Request{Fingerprint: []string{"f", "g"}[i/2]},
+				}
 				age := window - time.Millisecond + time.Duration(i%2)*time.Millisecond
 				if got := ledger.Decide(e, incoming, start.Add(age), window); got != want {
-					t.Errorf("%s %s, body %s, after %s: %s, want %s", kind, name, incoming.Fingerprint, age, got, want)
+					t.Errorf("%s %s, body %s, after %s: %s, want %s", kind, name, incoming.Request.Fingerprint, age,
+						got, want)
 				}
 			}
 		}
@@ -116,7 +123,9 @@ func reportedStatus(kind ledger.Kind) ledger.Status {
 
 func TestDecideWithoutRepeatWindowNeverSendsAgain(t *testing.T) {
 	for _, kind := range []ledger.Kind{ledger.Charge, ledger.Payment, ledger.SMS} {
-		existing := &ledger.Entry{Key: ledger.Key{Kind: kind, ID: "1"}, State: ledger.Unknown, SentAt: start}
+		existing := &ledger.Entry{
+			Key: ledger.Key{Kind: kind, ID: "1"}, Call: ledger.Call{State: ledger.Unknown, SentAt: start},
+		}
 		if got := ledger.Decide(existing, existing, start, 0); got != ledger.StillUnknown {
 			t.Errorf("%s: %s", kind, got)
 		}

@@ -72,7 +72,7 @@ func TestAuthenticateChecksRate(t *testing.T) {
 func mustReserveAmount(t testing.TB, w *operationtest.Fixture, limit int64) *operation.Attempt {
 	t.Helper()
 	a := w.NewAttempt(newEntry("f"))
-	a.Entry.AmountMinor, a.Entry.Currency = 500, "XOF"
+	a.Entry.Amount.Minor, a.Entry.Amount.Currency = 500, "XOF"
 	a.Profile.DailyAmounts = map[string]int64{"XOF": limit}
 	if reserved, err := w.Pipeline.Reserve(t.Context(), a, nil); err != nil || !reserved {
 		t.Fatalf("reserved %v, error %v; want a reservation", reserved, err)

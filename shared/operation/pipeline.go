@@ -140,8 +140,8 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	line, e := a.Request.LogLine, a.Entry
 	line.SetTransactionKey(a.Key.Value)
 	LogRouting(a.Request, e)
-	e.MerchantID, e.Merchant = a.Profile.ID, a.Profile.Name
-	_, e.CountsDailyAmount = a.Profile.DailyAmountLimit(e.Currency)
+	e.Merchant.ID, e.Merchant.Name = a.Profile.ID, a.Profile.Name
+	_, e.Amount.CountsDaily = a.Profile.DailyAmountLimit(e.Amount.Currency)
 	e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)
 	refusal := a.Choice.Refusal
 	if refusal == nil {
@@ -167,7 +167,7 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	if verdict == ledger.NewReservation || verdict == ledger.TakenOver {
 		return true, nil
 	}
-	if stored.Fingerprint != e.Fingerprint {
+	if stored.Request.Fingerprint != e.Request.Fingerprint {
 		line.Increment(telemetry.MismatchedRepeats)
 	}
 	switch verdict {
@@ -194,7 +194,7 @@ func (p *Pipeline) pin(ctx context.Context, a *Attempt, check CheckFunc) error {
 		pin = operator.ParsePin(a.Choice.Account, a.Choice.Operator)
 	}
 	account, err := driver.FindAccount(ctx, pin.Platform, pin.Account)
-	a.Entry.Account = cmp.Or(a.Choice.Account, account)
+	a.Entry.Route.Account = cmp.Or(a.Choice.Account, account)
 	if err != nil || check == nil {
 		return err
 	}
@@ -227,8 +227,8 @@ func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
 	line := a.Request.LogLine
 	if overLimit, isOver := errors.AsType[*dailyamount.OverLimitError](reserveErr); isOver {
 		refusal := &fault.Fault{
-			Kind: fault.DailyLimitExceeded, Part: a.Stored.Currency,
-			Value: money.Format(overLimit.Remaining, a.Stored.Exponent),
+			Kind: fault.DailyLimitExceeded, Part: a.Stored.Amount.Currency,
+			Value: money.Format(overLimit.Remaining, a.Stored.Amount.Exponent),
 		}
 		updated, err := p.Release(ctx, a.Stored, "daily-amount", refusal, true)
 		switch {
@@ -328,7 +328,7 @@ func (p *Pipeline) RecordOutcome(
 	line.Add(telemetry.StatusConflicts, max(0, len(updated.Conflicts)-len(reservation.Conflicts)))
 	p.refundDailyAmount(ctx, line, reservation, updated)
 	switch {
-	case updated.ResponseStatus != 0:
+	case updated.Response.Status != 0:
 		return nil
 	case result.Fault == nil:
 		return a.Unknown(nil)

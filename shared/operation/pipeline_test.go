@@ -24,8 +24,9 @@ import (
 // newEntry is a charge that is ready to be reserved.
 func newEntry(fingerprint string) *ledger.Entry {
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Charge, ID: "id-1"}, Operator: "orange", Country: "CI",
-		Fingerprint: fingerprint, UpstreamKey: "DemoShop.c-1",
+		Key:     ledger.Key{Kind: ledger.Charge, ID: "id-1"},
+		Route:   ledger.Route{Operator: "orange", Country: "CI", UpstreamKey: "DemoShop.c-1"},
+		Request: ledger.Request{Fingerprint: fingerprint},
 	}
 }
 
@@ -60,8 +61,8 @@ func kindOf(err error) fault.Kind { return fault.FromError(err).Kind }
 func TestReserve(t *testing.T) {
 	w := operationtest.New(t)
 	reservation := mustReserve(t, w).Stored
-	if reservation.Account != "a1" {
-		t.Errorf("account %q, want the operator's current one", reservation.Account)
+	if reservation.Route.Account != "a1" {
+		t.Errorf("account %q, want the operator's current one", reservation.Route.Account)
 	}
 	want := operationtest.FunctionTimeout + 5*time.Second
 	if got := reservation.LeaseUntil.Sub(w.Clock.Now()); got != want {
@@ -176,7 +177,7 @@ func TestRecordOutcome(t *testing.T) {
 			switch {
 			case c.status == 0 && (err == nil || kindOf(err) != c.kind):
 				t.Errorf("fault %v; want a fault %s", err, c.kind)
-			case c.status != 0 && (err != nil || a.Stored.ResponseStatus != c.status):
+			case c.status != 0 && (err != nil || a.Stored.Response.Status != c.status):
 				t.Errorf("fault %v; want a response with status %d", err, c.status)
 			}
 		})
@@ -244,7 +245,7 @@ func TestStoreMissingResponse(t *testing.T) {
 	}
 	w.FailEvery()
 	err = w.Pipeline.StoreMissingResponse(t.Context(), a, []byte(`{}`))
-	if err != nil || a.Stored.ResponseStatus != 201 {
+	if err != nil || a.Stored.Response.Status != 201 {
 		t.Errorf("error %v, stored %v; want the response", err, a.Stored)
 	}
 }
@@ -314,7 +315,7 @@ func TestOutcomeMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := operationtest.New(t)
 			a := mustReserve(t, w)
-			a.Stored.CountsDailyAmount, a.Stored.Conflicts = true, []ledger.Conflict{{Reason: "earlier"}}
+			a.Stored.Amount.CountsDaily, a.Stored.Conflicts = true, []ledger.Conflict{{Reason: "earlier"}}
 			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
 			_ = w.Pipeline.RecordOutcome(t.Context(), a, c.result, operation.CallOutcomes{})
 			for _, metric := range []string{"OperatorAuthFailures", "UnmappedCodes", "ExhaustedAccounts",
@@ -365,8 +366,10 @@ func TestStoredResponse(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := &ledger.Entry{State: c.state, ResponseStatus: 201, ResponseBody: []byte(`{"a":1}`)}
-			want := apigw.Response{Status: 201, Header: c.header, Body: e.ResponseBody}
+			e := &ledger.Entry{
+				Call: ledger.Call{State: c.state}, Response: ledger.Response{Status: 201, Body: []byte(`{"a":1}`)},
+			}
+			want := apigw.Response{Status: 201, Header: c.header, Body: e.Response.Body}
 			want.Header["Content-Type"] = "application/json"
 			a := &operation.Attempt{Stored: e, Location: location}
 			if diff := cmp.Diff(want, a.StoredResponse(c.replayed)); diff != "" {

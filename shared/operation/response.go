@@ -14,12 +14,12 @@ func (a *Attempt) StoredResponse(replayed bool) apigw.Response {
 	if a.Location != "" && a.Stored.State == ledger.Done {
 		header["Location"] = a.Location
 	}
-	return apigw.Response{Status: a.Stored.ResponseStatus, Header: header, Body: a.Stored.ResponseBody}
+	return apigw.Response{Status: a.Stored.Response.Status, Header: header, Body: a.Stored.Response.Body}
 }
 
 // LogRouting writes an entry's operator, country and channel into the request's log line.
 func LogRouting(req *apigw.Request, e *ledger.Entry) {
-	req.LogLine.SetOperator(e.Operator)
-	req.LogLine.SetCountry(e.Country)
-	req.LogLine.SetChannel(e.Channel)
+	req.LogLine.SetOperator(e.Route.Operator)
+	req.LogLine.SetCountry(e.Route.Country)
+	req.LogLine.SetChannel(e.Request.Channel)
 }

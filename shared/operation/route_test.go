@@ -27,8 +27,9 @@ func reservePayment(
 	w *operationtest.Fixture, body string, choice operation.Choice, check operation.CheckFunc,
 ) (a *operation.Attempt, reserved bool, err error) {
 	a = w.NewAttempt(&ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_1"}, Operator: "mtn", Country: "CI", Fingerprint: body,
-		UpstreamKey: "DemoShop_1", AmountMinor: 500, Currency: "XOF",
+		Key:     ledger.Key{Kind: ledger.Payment, ID: "DemoShop_1"},
+		Route:   ledger.Route{Operator: "mtn", Country: "CI", UpstreamKey: "DemoShop_1"},
+		Request: ledger.Request{Fingerprint: body}, Amount: ledger.Amount{Minor: 500, Currency: "XOF"},
 	})
 	a.Choice = choice
 	reserved, err = w.Pipeline.Reserve(context.Background(), a, check)
@@ -114,7 +115,7 @@ func TestUnusableAccount(t *testing.T) {
 	mustReservePayment(t, w, operationtest.Choice("mtn"), done)
 	w.Driver.AccountErr = fault.New(fault.IntegrationRejected)
 	a, reserved, err := reservePayment(w, "f", operationtest.Choice("mtn"), nil)
-	if err != nil || reserved || a.Stored.ResponseStatus != 201 {
+	if err != nil || reserved || a.Stored.Response.Status != 201 {
 		t.Errorf("reserved %v, stored %v, %v; want the stored response", reserved, a.Stored, err)
 	}
 }
@@ -126,7 +127,7 @@ func TestPinnedRetry(t *testing.T) {
 	for _, choice := range []operation.Choice{
 		routedChoice("pawapay/p"), operationtest.Choice("mtn"), routedChoice("mtn-momo/ci"),
 	} {
-		if got := mustReservePayment(t, w, choice, released).Account; got != "pawapay/p" {
+		if got := mustReservePayment(t, w, choice, released).Route.Account; got != "pawapay/p" {
 			t.Errorf("pinned to %s, want pawapay/p", got)
 		}
 	}
@@ -229,7 +230,7 @@ func TestPin(t *testing.T) {
 		a, reserved, err := reservePayment(w, "f", c.choice, c.check)
 		account := ""
 		if reserved {
-			account = a.Stored.Account
+			account = a.Stored.Route.Account
 		}
 		if driver.found != c.found || account != c.account {
 			t.Errorf("%s: looked %v up and pinned to %q, want %v and %q",

@@ -67,7 +67,7 @@ func (d *DriverDirectory) AccountFields(platform string) ([]AccountField, bool) 
 // lacks what the lookup needs.
 func (d *DriverDirectory) StatusLookup(e *ledger.Entry) (StatusLookup, bool) {
 	driver, row, ok := d.Driver(PinOf(e).Platform)
-	if !ok || !row.HasStatusLookup || row.LookupNeedsDriverData && e.Material == "" {
+	if !ok || !row.HasStatusLookup || row.LookupNeedsDriverData && e.DriverData == "" {
 		return nil, false
 	}
 	reader, ok := driver.(StatusLookup)
@@ -88,10 +88,10 @@ func (d *DriverDirectory) UserSMSSender(e *ledger.Entry) (UserSMSSender, Capabil
 // NewCall returns the part of an entry's calls that is common to all operations.
 func NewCall(e *ledger.Entry) Call {
 	pin := PinOf(e)
-	country, _ := market.ByAlpha2(e.Country)
+	country, _ := market.ByAlpha2(e.Route.Country)
 	call := Call{
-		Platform: pin.Platform, AccountID: pin.Account, Operator: e.Operator, UpstreamKey: e.UpstreamKey,
-		MCO: country.MCO, Country: e.Country, DriverData: e.Material,
+		Platform: pin.Platform, AccountID: pin.Account, Operator: e.Route.Operator, UpstreamKey: e.Route.UpstreamKey,
+		MCO: country.MCO, Country: e.Route.Country, DriverData: e.DriverData,
 	}
 	if e.Kind == ledger.Payment {
 		call.OrderID = e.ID

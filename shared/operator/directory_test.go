@@ -33,10 +33,11 @@ func TestDriverDirectoryFindsDrivers(t *testing.T) {
 	if !ok || driver == nil || row.Platform != "orange" {
 		t.Fatalf("driver of ORANGE: %v, row %q, found %v", driver, row.Platform, ok)
 	}
-	if _, ok := directory.StatusLookup(&ledger.Entry{Operator: "mtn", Account: "a1"}); !ok {
+	if _, ok := directory.StatusLookup(&ledger.Entry{Route: ledger.Route{Operator: "mtn", Account: "a1"}}); !ok {
 		t.Error("mtn has no status lookup")
 	}
-	if _, row, ok := directory.UserSMSSender(&ledger.Entry{Operator: "sandbox"}); !ok || row.Platform != "sandbox" {
+	if _, row, ok := directory.UserSMSSender(&ledger.Entry{Route: ledger.Route{Operator: "sandbox"}}); !ok ||
+		row.Platform != "sandbox" {
 		t.Error("the sandbox has no sender of the payer's SMS")
 	}
 	if _, _, ok := directory.Driver("unknown"); ok {
@@ -53,10 +54,10 @@ func TestDriverDirectoryWithoutDriver(t *testing.T) {
 		"no driver":    empty,
 		"plain driver": operator.NewDriverDirectory(map[string]operator.Driver{"gateway": minimalStubDriver{}}, nil),
 	} {
-		if _, ok := directory.StatusLookup(&ledger.Entry{Operator: "orange"}); ok {
+		if _, ok := directory.StatusLookup(&ledger.Entry{Route: ledger.Route{Operator: "orange"}}); ok {
 			t.Errorf("%s: has a status lookup", name)
 		}
-		if _, _, ok := directory.UserSMSSender(&ledger.Entry{Operator: "orange"}); ok {
+		if _, _, ok := directory.UserSMSSender(&ledger.Entry{Route: ledger.Route{Operator: "orange"}}); ok {
 			t.Errorf("%s: sends the payer's SMS", name)
 		}
 	}

@@ -58,7 +58,7 @@ func TestParseFailureReasonReadsOurTexts(t *testing.T) {
 		ledger.RefusedByPayer, ledger.NotEnoughFunds, ledger.LimitReached, ledger.WalletUnknown, ledger.TimedOut, "",
 	} {
 		var body struct{ StatusDescription string }
-		written := payment.ResponseBody(&ledger.Entry{FailureReason: want}, ledger.Failed)
+		written := payment.ResponseBody(&ledger.Entry{Progress: ledger.Progress{FailureReason: want}}, ledger.Failed)
 		if err := json.Unmarshal(written, &body); err != nil {
 			t.Fatal(err)
 		}

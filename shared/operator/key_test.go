@@ -93,7 +93,7 @@ func TestPins(t *testing.T) {
 		if got := operator.ParsePin(c.text, c.operator); got != c.want {
 			t.Errorf("ParsePin(%q, %q) = %+v, want %+v", c.text, c.operator, got, c.want)
 		}
-		e := &ledger.Entry{Operator: c.operator, Account: c.text}
+		e := &ledger.Entry{Route: ledger.Route{Operator: c.operator, Account: c.text}}
 		if got := operator.PinOf(e); got != c.want {
 			t.Errorf("PinOf(%q, %q) = %+v, want %+v", c.text, c.operator, got, c.want)
 		}
@@ -105,8 +105,9 @@ func TestPins(t *testing.T) {
 
 func TestNewCall(t *testing.T) {
 	e := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_1"}, Operator: "mtn", Account: "mtn-momo/ci",
-		UpstreamKey: "k-1", Country: "CI", Material: "m-1", EverUnknown: true,
+		Key:   ledger.Key{Kind: ledger.Payment, ID: "DemoShop_1"},
+		Route: ledger.Route{Operator: "mtn", Account: "mtn-momo/ci", UpstreamKey: "k-1", Country: "CI"},
+		Call:  ledger.Call{DriverData: "m-1", EverUnknown: true},
 	}
 	want := operator.Call{
 		Platform: "mtn-momo", AccountID: "ci", Operator: "mtn", UpstreamKey: "k-1", OrderID: "DemoShop_1",
@@ -115,7 +116,7 @@ func TestNewCall(t *testing.T) {
 	if diff := cmp.Diff(want, operator.NewCall(e)); diff != "" {
 		t.Errorf("a routed payment (-want +got):\n%s", diff)
 	}
-	e.Kind, e.Account, e.Material = ledger.SMS, "a1", ""
+	e.Kind, e.Route.Account, e.DriverData = ledger.SMS, "a1", ""
 	want.Platform, want.AccountID, want.OrderID, want.DriverData = "mtn", "a1", "", ""
 	if diff := cmp.Diff(want, operator.NewCall(e)); diff != "" {
 		t.Errorf("a message without a route (-want +got):\n%s", diff)

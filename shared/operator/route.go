@@ -91,7 +91,7 @@ type Pin struct {
 
 // PinOf returns the pin of an entry. Entry.Account is "platform/id" after a route, and the id of an account of the
 // platform with the operator's own name without one.
-func PinOf(e *ledger.Entry) Pin { return ParsePin(e.Account, e.Operator) }
+func PinOf(e *ledger.Entry) Pin { return ParsePin(e.Route.Account, e.Route.Operator) }
 
 // ParsePin is PinOf for the account of an operator's entry, or for Route.To.
 func ParsePin(text, operatorName string) Pin {

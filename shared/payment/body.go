@@ -93,8 +93,8 @@ func InsertOTP(stored []byte, otp string) []byte {
 func NotificationBody(e *ledger.Entry, status ledger.Status) []byte {
 	b := newBody(e, status)
 	b.Meta.Type = TypeNotification
-	if e.Channel == "web" {
-		b.NotifToken = e.NotifToken
+	if e.Request.Channel == "web" {
+		b.NotifToken = e.Outbox.NotifToken
 	}
 	return strictjson.Marshal(b)
 }
@@ -109,18 +109,18 @@ func newBody(e *ledger.Entry, status ledger.Status) body {
 		description = failureDescriptions[reason]
 	}
 	return body{
-		Meta:              meta{Source: e.Operator, Channel: e.Channel},
+		Meta:              meta{Source: e.Route.Operator, Channel: e.Request.Channel},
 		Status:            status,
-		Amount:            e.AmountAsSent,
+		Amount:            e.Amount.AsSent,
 		OrderID:           e.ID,
-		Currency:          e.Currency,
-		Reference:         e.MerchantReference,
-		CountryCode:       e.CountryAsSent,
-		State:             e.MerchantState,
-		UserMSISDN:        e.MSISDN,
-		TransactionID:     e.TransactionID,
+		Currency:          e.Amount.Currency,
+		Reference:         e.Request.Reference,
+		CountryCode:       e.Request.CountryAsSent,
+		State:             e.Request.State,
+		UserMSISDN:        e.Request.MSISDN,
+		TransactionID:     e.Request.TransactionID,
 		Date:              date.UTC().Format(dateLayout),
-		IntTransactionID:  e.TransactionID,
+		IntTransactionID:  e.Request.TransactionID,
 		ExtTransactionID:  e.OperatorReference,
 		StatusDescription: description,
 		FailureReason:     reason,

@@ -20,10 +20,14 @@ var (
 
 func newPayment(channel string) *ledger.Entry {
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_7"}, Operator: "orange", Channel: channel,
-		AmountAsSent: "500.00", Currency: "XOF", MerchantReference: "Demo & Söhne", CountryAsSent: "ci",
-		MerchantState: `a%20b<&>"\`, MSISDN: "0701020304", TransactionID: "uuid-7", NotifToken: "nt-7",
-		OperatorReference: "MP-7", CreatedAt: created, FinalAt: final, MSISDNReported: "+2250799999999",
+		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_7"}, Route: ledger.Route{Operator: "orange"},
+		Request: ledger.Request{
+			Channel: channel, Reference: "Demo & Söhne", CountryAsSent: "ci", State: `a%20b<&>"\`,
+			MSISDN: "0701020304", TransactionID: "uuid-7",
+		},
+		Amount: ledger.Amount{AsSent: "500.00", Currency: "XOF"}, Outbox: ledger.Outbox{NotifToken: "nt-7"},
+		Call: ledger.Call{OperatorReference: "MP-7"}, CreatedAt: created,
+		Progress: ledger.Progress{FinalAt: final, Payer: "+2250799999999"},
 	}
 }
 
@@ -109,7 +113,7 @@ func TestFields(t *testing.T) {
 	}
 	t.Run("decision pay-optional-fields: an absent value is left out", func(t *testing.T) {
 		e := newPayment("web")
-		e.MSISDN, e.OperatorReference = "", ""
+		e.Request.MSISDN, e.OperatorReference = "", ""
 		got := decodeFields(t, payment.ResponseBody(e, ledger.Pending))
 		for _, name := range []string{"user_msisdn", "otp_code", "notif_token"} {
 			if _, present := got[name]; present {
@@ -122,12 +126,12 @@ func TestFields(t *testing.T) {
 	})
 	t.Run("decision pay-state: the same text, not escaped for HTML", func(t *testing.T) {
 		e := newPayment("web")
-		e.MerchantState = "a%20b<&>\"\\\r\n\t\x00\x01\u2028🎁"
+		e.Request.State = "a%20b<&>\"\\\r\n\t\x00\x01\u2028🎁"
 		for _, body := range [][]byte{
 			payment.NotificationBody(e, ledger.Failed), payment.ResponseBody(e, ledger.Failed),
 		} {
-			if got := decodeFields(t, body)["state"]; got != e.MerchantState {
-				t.Errorf("state %q, want %q", got, e.MerchantState)
+			if got := decodeFields(t, body)["state"]; got != e.Request.State {
+				t.Errorf("state %q, want %q", got, e.Request.State)
 			}
 			if !strings.Contains(string(body), "<&>") {
 				t.Errorf("escaped for HTML: %s", body)
@@ -147,8 +151,8 @@ func TestFields(t *testing.T) {
 // decision "pay-otp".
 func TestInsertOTP(t *testing.T) {
 	e := newPayment("ussd")
-	e.MerchantState = `,"Transaction-id":"x"`
-	e.MerchantReference = `\",\"Transaction-id\":`
+	e.Request.State = `,"Transaction-id":"x"`
+	e.Request.Reference = `\",\"Transaction-id\":`
 	body := payment.ResponseBody(e, ledger.Pending)
 	for _, code := range []string{"1234", `"<&\`, "é\n", "🎁"} {
 		want := decodeFields(t, body)

@@ -73,22 +73,22 @@ type ChargingMetaData struct {
 // known without one. A charge has none while its outcome is not known, and after a manual resolution as applied
 // (decision "unknown-by-hand").
 func ChargeBody(e *ledger.Entry, base string) []byte {
-	if e.ResponseStatus != 0 {
-		return e.ResponseBody
+	if e.Response.Status != 0 {
+		return e.Response.Body
 	}
 	status := StatusProcessing
 	if e.State == ledger.Done {
 		status = StatusCharged
 	}
-	amount := strictjson.Marshal(e.AmountAsSent)
+	amount := strictjson.Marshal(e.Amount.AsSent)
 	return Charge{
 		PaymentAmount: PaymentAmount{
-			ChargingInformation: ChargingInformation{Amount: amount, Currency: e.Currency},
+			ChargingInformation: ChargingInformation{Amount: amount, Currency: e.Amount.Currency},
 		},
 		TransactionOperationStatus: status,
-		ReferenceCode:              e.ReferenceCode,
+		ReferenceCode:              e.Request.ReferenceCode,
 		ServerReferenceCode:        e.ID,
-		ClientCorrelator:           e.Correlator,
+		ClientCorrelator:           e.Request.Correlator,
 		ResourceURL:                ChargeURL(base, e.ID),
 	}.Body()
 }

@@ -28,7 +28,8 @@ func (k *DeliveryFixture) AssertEntry(t testing.TB, e *ledger.Entry, want EntryS
 	stored := k.MustGet(t, e)
 	got := EntrySummary{
 		stored.State, stored.Status, stored.Claim.Status,
-		len(stored.Outbox), len(stored.Delivered), len(stored.Conflicts), stored.UserSMS, !stored.DueAt.IsZero(),
+		len(stored.Outbox.Waiting), len(stored.Outbox.Delivered), len(stored.Conflicts), stored.UserSMS.State,
+		!stored.DueAt.IsZero(),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s, stored entry (-want +got):\n%s", e.Key, diff)
@@ -40,8 +41,9 @@ func (k *DeliveryFixture) AssertEntry(t testing.TB, e *ledger.Entry, want EntryS
 func (k *DeliveryFixture) AssertDelivered(t testing.TB, entries ...*ledger.Entry) {
 	t.Helper()
 	for _, e := range entries {
-		if stored := k.MustGet(t, e); len(stored.Delivered) != 1 || len(stored.Outbox) != 0 {
-			t.Errorf("%s: %d notifications delivered, want 1; outbox %+v", e.Key, len(stored.Delivered), stored.Outbox)
+		if stored := k.MustGet(t, e); len(stored.Outbox.Delivered) != 1 || len(stored.Outbox.Waiting) != 0 {
+			t.Errorf("%s: %d notifications delivered, want 1; outbox %+v", e.Key, len(stored.Outbox.Delivered),
+				stored.Outbox.Waiting)
 		}
 	}
 }

@@ -109,13 +109,16 @@ func (k *DeliveryFixture) InvocationContext(t testing.TB, timeout time.Duration)
 // NewReservedPayment returns a payment during the operator call, reserved by "owner" and not stored.
 func (k *DeliveryFixture) NewReservedPayment(id string) *ledger.Entry {
 	e := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: id}, MerchantID: "demo0001", Merchant: "DemoShop",
-		LeaseUntil: k.Clock.Now().Add(25 * time.Second), Fingerprint: "f", UpstreamKey: id,
-		Country: "CI", CountryAsSent: "CI", Operator: "sandbox", Account: "a1", Channel: "ussd", Lang: "fr",
-		AmountMinor: 500, Exponent: 0, Currency: "XOF", AmountAsSent: "500",
-		TransactionID: ledger.PaymentTransactionID(id),
-		MerchantState: "canary-state&é", MerchantReference: "DemoShop", MSISDN: MSISDN,
-		NotifyURL: k.MerchantServer.URL + "/demo",
+		Key: ledger.Key{Kind: ledger.Payment, ID: id}, Merchant: ledger.Merchant{ID: "demo0001", Name: "DemoShop"},
+		Call: ledger.Call{LeaseUntil: k.Clock.Now().Add(25 * time.Second)},
+		Request: ledger.Request{
+			Fingerprint: "f", CountryAsSent: "CI", Channel: "ussd", Lang: "fr",
+			TransactionID: ledger.PaymentTransactionID(id), State: "canary-state&é", Reference: "DemoShop",
+			MSISDN: MSISDN,
+		},
+		Route:  ledger.Route{UpstreamKey: id, Country: "CI", Operator: "sandbox", Account: "a1"},
+		Amount: ledger.Amount{Minor: 500, Exponent: 0, Currency: "XOF", AsSent: "500"},
+		Outbox: ledger.Outbox{URL: k.MerchantServer.URL + "/demo"},
 	}
 	e.BeginReservation("owner", ledger.Timestamp(k.Clock.Now()))
 	return e
@@ -160,7 +163,7 @@ func (k *DeliveryFixture) StoreFinalPayment(
 
 // StoreDueNotification stores a failed payment whose notification is due for the sweep now.
 func (k *DeliveryFixture) StoreDueNotification(id string, changes ...func(*ledger.Entry)) *ledger.Entry {
-	makeDue := func(e *ledger.Entry) { e.Outbox[0].NextAttemptAt = ledger.Timestamp(k.Clock.Now()) }
+	makeDue := func(e *ledger.Entry) { e.Outbox.Waiting[0].NextAttemptAt = ledger.Timestamp(k.Clock.Now()) }
 	return k.StoreFinalPayment(id, ledger.Failed, append(changes, makeDue)...)
 }
 
@@ -180,7 +183,7 @@ func (k *DeliveryFixture) StoreMessage(id string, receipts ...ledger.Status) *le
 func (k *DeliveryFixture) NewMessage(id string) *ledger.Entry {
 	e := k.NewReservedPayment(id)
 	e.Kind, e.Status = ledger.SMS, ""
-	e.Address, e.Sender, e.CallbackData = "acr:X-Operator-ISE2", "tel:+2250700000000", "my-data"
+	e.Request.Address, e.Request.Sender, e.Request.CallbackData = "acr:X-Operator-ISE2", "tel:+2250700000000", "my-data"
 	e.Reschedule()
 	return e
 }
@@ -200,7 +203,7 @@ func (k *DeliveryFixture) MustGet(t testing.TB, e *ledger.Entry) *ledger.Entry {
 // MustHead returns the first notification in the stored outbox of an entry.
 func (k *DeliveryFixture) MustHead(t testing.TB, e *ledger.Entry) ledger.Notification {
 	t.Helper()
-	head := k.MustGet(t, e).OutboxHead()
+	head := k.MustGet(t, e).Outbox.Head()
 	if head == nil {
 		t.Fatalf("the outbox of %s is empty, want a notification", e.Key)
 	}

@@ -14,14 +14,19 @@ func (d *Tool) AddDeliveredPayment(shop merchants.Onboarding, number int, at tim
 	id := shop.Name + "_" + strconv.Itoa(number)
 	key := ledger.Key{Kind: ledger.Payment, ID: id}
 	e := &ledger.Entry{
-		Key: key, MerchantID: shop.ID, Merchant: shop.Name, Version: 3, State: ledger.Done, Status: ledger.Successful,
-		CreatedAt: at, SentAt: at, ReservedAt: at, UpdatedAt: at.Add(time.Second), FinalAt: at.Add(time.Second),
-		Operator: "sandbox", Account: "a1", Country: "CI", Channel: "ussd", AmountMinor: 1000, Currency: "XOF",
-		UpstreamKey: id, MSISDN: "0707072000", ResponseStatus: 201,
-		NotifyURL: "https://shop.example/n", Delivered: []ledger.Notification{{
-			ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at.Add(time.Second),
-			Attempts: 1, DeliveredAt: at.Add(2 * time.Second),
-		}},
+		Key: key, Merchant: ledger.Merchant{ID: shop.ID, Name: shop.Name}, Version: 3,
+		Call:      ledger.Call{State: ledger.Done, SentAt: at, ReservedAt: at},
+		Progress:  ledger.Progress{Status: ledger.Successful, FinalAt: at.Add(time.Second)},
+		CreatedAt: at, UpdatedAt: at.Add(time.Second),
+		Route:   ledger.Route{Operator: "sandbox", Account: "a1", Country: "CI", UpstreamKey: id},
+		Request: ledger.Request{Channel: "ussd", MSISDN: "0707072000"},
+		Amount:  ledger.Amount{Minor: 1000, Currency: "XOF"}, Response: ledger.Response{Status: 201},
+		Outbox: ledger.Outbox{
+			URL: "https://shop.example/n", Delivered: []ledger.Notification{{
+				ID: ledger.NotificationID(key, ledger.Successful), Status: ledger.Successful, At: at.Add(time.Second),
+				Attempts: 1, DeliveredAt: at.Add(2 * time.Second),
+			}},
+		},
 	}
 	d.Ledger.Overwrite(e)
 	return e
@@ -30,16 +35,17 @@ func (d *Tool) AddDeliveredPayment(shop merchants.Onboarding, number int, at tim
 // AddUnknownCharge stores a charge whose outcome is unknown.
 func (d *Tool) AddUnknownCharge(shop merchants.Onboarding, correlator string) ledger.Key {
 	return d.addUnknown(shop, &ledger.Entry{
-		Key:         ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(shop.ID, correlator, "")},
-		AmountMinor: 150, Exponent: 2, Currency: "USD", Correlator: correlator, ReferenceCode: "=1+1",
+		Key:     ledger.Key{Kind: ledger.Charge, ID: ledger.ChargeID(shop.ID, correlator, "")},
+		Amount:  ledger.Amount{Minor: 150, Exponent: 2, Currency: "USD"},
+		Request: ledger.Request{Correlator: correlator, ReferenceCode: "=1+1"},
 	})
 }
 
 // addUnknown stores an entry whose outcome is unknown.
 func (d *Tool) addUnknown(shop merchants.Onboarding, e *ledger.Entry) ledger.Key {
-	e.MerchantID, e.Merchant, e.Owner, e.Operator = shop.ID, shop.Name, "o", "sandbox"
+	e.Merchant.ID, e.Merchant.Name, e.Owner, e.Route.Operator = shop.ID, shop.Name, "o", "sandbox"
 	e.State, e.EverUnknown, e.Version = ledger.Unknown, true, 2
-	e.CreatedAt, e.SentAt, e.ReservedAt, e.PollAt = d.Now, d.Now, d.Now, d.Now.Add(time.Hour)
+	e.CreatedAt, e.SentAt, e.ReservedAt, e.Poll.At = d.Now, d.Now, d.Now, d.Now.Add(time.Hour)
 	e.Reschedule()
 	d.Ledger.Overwrite(e)
 	return e.Key
@@ -48,15 +54,15 @@ func (d *Tool) addUnknown(shop merchants.Onboarding, e *ledger.Entry) ledger.Key
 // AddUnknownSMS stores an SMS whose outcome is unknown.
 func (d *Tool) AddUnknownSMS(shop merchants.Onboarding, correlator string) ledger.Key {
 	return d.addUnknown(shop, &ledger.Entry{
-		Key:        ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(shop.ID, correlator)},
-		Correlator: correlator, NotifyURL: "https://shop.example/r",
+		Key:     ledger.Key{Kind: ledger.SMS, ID: ledger.SMSID(shop.ID, correlator)},
+		Request: ledger.Request{Correlator: correlator}, Outbox: ledger.Outbox{URL: "https://shop.example/r"},
 	})
 }
 
 // AddUnknownPayment stores a payment whose outcome is unknown.
 func (d *Tool) AddUnknownPayment(shop merchants.Onboarding) ledger.Key {
 	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.State, e.Status, e.FinalAt, e.Delivered, e.PollAt = ledger.Unknown, ledger.Pending, time.Time{}, nil,
+	e.State, e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At = ledger.Unknown, ledger.Pending, time.Time{}, nil,
 		d.Now.Add(time.Minute)
 	e.Reschedule()
 	d.Ledger.Overwrite(e)
@@ -68,8 +74,8 @@ func (d *Tool) AddWaitingPayment(
 	shop merchants.Onboarding, number int, changes ...func(*ledger.Entry),
 ) *ledger.Entry {
 	e := d.AddDeliveredPayment(shop, number, d.Now)
-	e.Outbox, e.Delivered = e.Delivered, nil
-	head := &e.Outbox[0]
+	e.Outbox.Waiting, e.Outbox.Delivered = e.Outbox.Delivered, nil
+	head := &e.Outbox.Waiting[0]
 	head.DeliveredAt, head.Attempts, head.NextAttemptAt = time.Time{}, 4, d.Now.Add(5*time.Hour)
 	for _, change := range changes {
 		change(e)

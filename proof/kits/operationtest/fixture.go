@@ -112,7 +112,7 @@ func Choice(operatorName string) operation.Choice {
 // NewAttempt is DemoShop's attempt at an entry, for tests of single steps. Its operator has no routes.
 func (f *Fixture) NewAttempt(e *ledger.Entry) *operation.Attempt {
 	return &operation.Attempt{
-		Request: f.NewRequest(), Profile: DemoProfile(), Choice: Choice(e.Operator), Entry: e,
+		Request: f.NewRequest(), Profile: DemoProfile(), Choice: Choice(e.Route.Operator), Entry: e,
 		Key: operation.IdempotencyKey{Value: e.ID, Part: "the.part"},
 	}
 }
@@ -279,7 +279,7 @@ func (f *Fixture) checkNoSecrets(t testing.TB) {
 		}
 	}
 	for _, e := range f.Ledger.All() {
-		stored := fmt.Sprintf("%+v %s", e, e.ResponseBody)
+		stored := fmt.Sprintf("%+v %s", e, e.Response.Body)
 		for _, secret := range []string{GWToken, GWAlias[5:], OTP, "canary-access"} {
 			if strings.Contains(stored, secret) {
 				t.Errorf("the ledger contains the secret %s: %s", secret, stored)

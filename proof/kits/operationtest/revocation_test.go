@@ -93,7 +93,7 @@ func TestNothingIsSentUntilAKeySigns(t *testing.T) {
 				if c.event == message {
 					kind = ledger.SMS
 				}
-				if keys := w.OnlyEntry(t, kind).CallbackKeys; keys[len(keys)-1] != 2 {
+				if keys := w.OnlyEntry(t, kind).Route.CallbackKeys; keys[len(keys)-1] != 2 {
 					t.Errorf("the address was signed with the keys %v, want 2", keys)
 				}
 			}

@@ -14,7 +14,10 @@ import (
 
 func TestInjectedFaults(t *testing.T) {
 	entry := func() *ledger.Entry {
-		e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge, ID: "1"}, LeaseUntil: ledgertest.Now().Add(time.Minute)}
+		e := &ledger.Entry{
+			Key:  ledger.Key{Kind: ledger.Charge, ID: "1"},
+			Call: ledger.Call{LeaseUntil: ledgertest.Now().Add(time.Minute)},
+		}
 		e.BeginReservation("owner", ledgertest.Now())
 		e.Writer = "writer"
 		return e

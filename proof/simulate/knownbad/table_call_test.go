@@ -15,20 +15,20 @@ var callVariants = []variant{
 		name: "refund-of-applied-amount", breaks: "the amount of a success is taken out of its day",
 		invariants: []int{6},
 		edits: []edit{{
-			counterFile, "if !e.CountsDailyAmount || !e.NotApplied() {",
-			"if !e.CountsDailyAmount || e.State == ledger.Reserved {",
+			counterFile, "if !e.Amount.CountsDaily || !e.NotApplied() {",
+			"if !e.Amount.CountsDaily || e.State == ledger.Reserved {",
 		}},
 	},
 	{
 		name: "no-refund", breaks: "the amount of a refusal stays in its day", invariants: []int{6},
 		edits: []edit{{
-			counterFile, "if !e.CountsDailyAmount || !e.NotApplied() {", "if e.Version > 0 {",
+			counterFile, "if !e.Amount.CountsDaily || !e.NotApplied() {", "if e.Version > 0 {",
 		}},
 	},
 	{
 		name: "amount-not-counted", breaks: "an amount is never counted before its call", invariants: []int{6},
 		edits: []edit{{
-			counterFile, "if !reservation.CountsDailyAmount {", "if reservation.Version > 0 {",
+			counterFile, "if !reservation.Amount.CountsDaily {", "if reservation.Version > 0 {",
 		}},
 	},
 	{
@@ -61,7 +61,7 @@ var callVariants = []variant{
 		world: calls(1, outside.LieUnavailable).with(choices{"the operator lies": last, "shop": 1,
 			"wait before the retry": last}),
 		edits: []edit{{
-			"shared/dailyamount/change.go", "changed && e.CountsDailyAmount && mayBeUncounted(g.before)",
+			"shared/dailyamount/change.go", "changed && e.Amount.CountsDaily && mayBeUncounted(g.before)",
 			"changed && e.Version < 0 && mayBeUncounted(g.before)",
 		}},
 	},

@@ -67,7 +67,8 @@ var hazardVariants = []variant{
 		name: "pay-token-not-stored", breaks: "the token of a payment's lookup is not stored", invariants: []int{7},
 		platforms: true,
 		world:     smooth.with(choices{"platform": 4, "act at the page": 0}),
-		edits:     []edit{{outcomeFile, "e.Material = cmp.Or(e.Material, outcome.Material)", "_ = outcome.Material"}},
+		edits: []edit{{outcomeFile, "e.DriverData = cmp.Or(e.DriverData, o.DriverData)",
+			"_ = o.DriverData"}},
 	},
 	{
 		name: "reconciliation-is-failed", breaks: "pawaPay's IN_RECONCILIATION counts as failed", invariants: []int{1},
@@ -88,7 +89,7 @@ var hazardVariants = []variant{
 		invariants: []int{1, 2},
 		world:      kindOfOrder(1).with(choices{"has lookups of another payment": last}),
 		edits: []edit{{
-			"shared/ledger/payment.go", "case r.HasAmount && r.AmountMinor != e.AmountMinor:",
+			progressFile, "case r.HasAmount && r.AmountMinor != a.Minor:",
 			"case r.HasAmount && r.AmountMinor < 0:",
 		}},
 	},
@@ -97,8 +98,8 @@ var hazardVariants = []variant{
 		invariants: []int{1, 2},
 		world:      kindOfOrder(1).with(choices{"has lookups of another payment": last}),
 		edits: []edit{{
-			"shared/ledger/payment.go", "case r.Currency != \"\" && r.Currency != e.Currency:",
-			"case r.Currency != \"\" && e.Currency == \"\":",
+			progressFile, "case r.Currency != \"\" && r.Currency != a.Currency:",
+			"case r.Currency != \"\" && a.Currency == \"\":",
 		}},
 	},
 	{
@@ -121,7 +122,8 @@ var hazardVariants = []variant{
 		name: "payer-sms-in-minor-units", breaks: "the payer's SMS has the amount in minor units", invariants: []int{6},
 		world: kindOfOrder(1),
 		edits: []edit{{
-			userSMSFile, "Amount: money.Format(e.AmountMinor, e.Exponent)", "Amount: money.Format(e.AmountMinor, 0)",
+			userSMSFile, "Amount: money.Format(e.Amount.Minor, e.Amount.Exponent)",
+			"Amount: money.Format(e.Amount.Minor, 0)",
 		}},
 	},
 	{

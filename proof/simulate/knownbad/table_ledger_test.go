@@ -33,10 +33,11 @@ var ledgerVariants = []variant{
 		invariants: []int{8},
 		edits: []edit{{
 			bookFile, "next.Reschedule()\n\t\tcurrent, err := b.Store.Replace(ctx, next)",
-			"queued := next.Outbox\nsplit := len(queued) > len(known.Outbox)\nif split {\n" +
-				"next.Outbox = known.Outbox\n}\nnext.Reschedule()\ncurrent, err := b.Store.Replace(ctx, next)\n" +
+			"queued := next.Outbox.Waiting\nsplit := len(queued) > len(known.Outbox.Waiting)\nif split {\n" +
+				"next.Outbox.Waiting = known.Outbox.Waiting\n}\nnext.Reschedule()\n" +
+				"current, err := b.Store.Replace(ctx, next)\n" +
 				"if split && err == nil && current == nil {\nnext = next.Clone()\n" +
-				"next.Outbox, next.Version = queued, next.Version+1\nnext.Reschedule()\n" +
+				"next.Outbox.Waiting, next.Version = queued, next.Version+1\nnext.Reschedule()\n" +
 				"current, err = b.Store.Replace(ctx, next)\n}",
 		}},
 	},
@@ -54,7 +55,8 @@ var ledgerVariants = []variant{
 		world: calls(1, outside.HangAfter, outside.ResetAfter,
 			outside.ServerErrorBefore).with(choices{"duplicates": last, "another body": last}),
 		edits: []edit{{
-			"shared/ledger/verdict.go", "same := existing.Fingerprint == incoming.Fingerprint", "same := true",
+			"shared/ledger/verdict.go", "same := existing.Request.Fingerprint == incoming.Request.Fingerprint",
+			"same := true",
 		}},
 	},
 	{
@@ -105,7 +107,7 @@ var ledgerVariants = []variant{
 		edits: []edit{{
 			paymentFile, "if e.StatusFinal() {\n\t\tif e.Status == r.Status {",
 			"if e.StatusFinal() {\n\t\tif e.Status != r.Status {\n" +
-				"e.applyFinal(r, now)\nreturn Applied\n}\nif e.Status == r.Status {",
+				"r.makeFinal(e, now)\nreturn Applied\n}\nif e.Status == r.Status {",
 		}},
 	},
 	{

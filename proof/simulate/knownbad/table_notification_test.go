@@ -13,15 +13,17 @@ var notificationVariants = []variant{
 	{
 		name: "receipt-not-notified", breaks: "a delivery status is stored without its notification",
 		invariants: []int{8},
-		edits:      []edit{{"shared/ledger/receipt.go", "e.enqueue(status, now)\n", "_ = e.enqueue\n"}},
+		edits: []edit{{
+			"shared/ledger/receipt.go", "e.Outbox.enqueue(e.Key, status, now)\n", "_ = e.Outbox.enqueue\n",
+		}},
 	},
 	{
 		name: "delivered-before-the-post", breaks: "a notification counts as delivered before it is posted",
 		invariants: []int{8},
 		edits: []edit{{
-			deliverFile, "return leaseOf(e.ClaimDelivery(now))",
-			"claim, changed := e.ClaimDelivery(now)\n\t\tif claim != nil {\n\t\t\t" +
-				"e.MarkDelivered(claim.ID, now)\n\t\t}\n\t\treturn leaseOf(claim, changed)",
+			deliverFile, "return leaseOf(e.Outbox.ClaimDelivery(now))",
+			"claim, changed := e.Outbox.ClaimDelivery(now)\n\t\tif claim != nil {\n\t\t\t" +
+				"e.Outbox.MarkDelivered(claim.ID, now)\n\t\t}\n\t\treturn leaseOf(claim, changed)",
 		}},
 	},
 	{
@@ -35,8 +37,8 @@ var notificationVariants = []variant{
 		name: "attempts-never-counted", breaks: "a notification is posted without limit", invariants: []int{7, 8},
 		world: serverDown(1),
 		edits: []edit{{
-			outboxFile, "head.Attempts, head.NextAttemptAt, e.OpenClaims = a.Number, next, 0",
-			"head.NextAttemptAt, e.OpenClaims = next, 0",
+			outboxFile, "head.Attempts, head.NextAttemptAt, o.OpenClaims = a.Number, next, 0",
+			"head.NextAttemptAt, o.OpenClaims = next, 0",
 		}},
 	},
 	{
@@ -52,7 +54,7 @@ var notificationVariants = []variant{
 		world: serverDown(1),
 		edits: []edit{{
 			outboxFile, "head.DeadReason, head.NextAttemptAt, head.Parked = reason, time.Time{}, false\n",
-			"e.Outbox = e.Outbox[1:]\n",
+			"o.Waiting = o.Waiting[1:]\n",
 		}},
 	},
 	{
@@ -60,29 +62,29 @@ var notificationVariants = []variant{
 		invariants: []int{2, 8},
 		world:      serverDown(1),
 		edits: []edit{{
-			outboxFile, "return slices.IndexFunc(e.Outbox, func(n Notification) bool { return n.DeadReason == \"\" })",
-			"return min(0, len(e.Outbox)-1)",
+			outboxFile, "return slices.IndexFunc(o.Waiting, func(n Notification) bool { return n.DeadReason == \"\" })",
+			"return min(0, len(o.Waiting)-1)",
 		}},
 	},
 	{
 		name: "newest-first", breaks: "a later status is delivered before an earlier one", invariants: []int{4},
 		edits: []edit{{
-			outboxFile, "return slices.IndexFunc(e.Outbox, func(n Notification) bool { return n.DeadReason == \"\" })",
-			"for i := len(e.Outbox) - 1; i >= 0; i-- {\n\t\tif e.Outbox[i].DeadReason == \"\" {\n\t\t\treturn " +
+			outboxFile, "return slices.IndexFunc(o.Waiting, func(n Notification) bool { return n.DeadReason == \"\" })",
+			"for i := len(o.Waiting) - 1; i >= 0; i-- {\n\t\tif o.Waiting[i].DeadReason == \"\" {\n\t\t\treturn " +
 				"i\n\t\t}\n\t}\n\treturn -1",
 		}},
 	},
 	{
 		name: "next-not-scheduled", breaks: "the notification behind a delivered one is never due",
 		invariants: []int{8},
-		edits: []edit{{outboxFile, "if at == head {\n\t\te.scheduleHead(now)",
-			"if at != head {\n\t\te.scheduleHead(now)"}},
+		edits: []edit{{outboxFile, "if at == head {\n\t\to.scheduleHead(now)",
+			"if at != head {\n\t\to.scheduleHead(now)"}},
 	},
 	{
 		name: "failure-not-rescheduled", breaks: "a failed attempt has no next one", invariants: []int{8},
 		edits: []edit{{
-			outboxFile, "head.Attempts, head.NextAttemptAt, e.OpenClaims = a.Number, next, 0",
-			"head.Attempts, head.NextAttemptAt, e.OpenClaims = a.Number, time.Time{}, 0",
+			outboxFile, "head.Attempts, head.NextAttemptAt, o.OpenClaims = a.Number, next, 0",
+			"head.Attempts, head.NextAttemptAt, o.OpenClaims = a.Number, time.Time{}, 0",
 		}},
 	},
 	{
@@ -90,8 +92,8 @@ var notificationVariants = []variant{
 		invariants: []int{8},
 		world:      serverDown(last),
 		excluded:   "the notification must be parked within the seconds in which a person enables its endpoint",
-		edits: []edit{{deliverFile, "if enabled {\n\t\t\t\treturn e.Unpark(now)",
-			"if !enabled && p.SweepInterval < 0 {\n\t\t\t\treturn e.Unpark(now)"}},
+		edits: []edit{{deliverFile, "if enabled {\n\t\t\t\treturn e.Outbox.Unpark(now)",
+			"if !enabled && p.SweepInterval < 0 {\n\t\t\t\treturn e.Outbox.Unpark(now)"}},
 	},
 	{
 		name: "endpoint-never-enabled", breaks: "the command that enables an endpoint leaves it disabled",
@@ -143,8 +145,8 @@ var notificationVariants = []variant{
 	{
 		name: "user-sms-not-rescheduled", breaks: "a failed SMS to the payer has no next attempt", invariants: []int{8},
 		edits: []edit{{
-			"shared/ledger/user_sms.go", "if outcome.State == UserSMSDue {\n\t\te.UserSMSAt = outcome.NextAttemptAt",
-			"if outcome.State == UserSMSDue {\n\t\te.UserSMSAt = time.Time{}",
+			"shared/ledger/user_sms.go", "if outcome.State == UserSMSDue {\n\t\ts.At = outcome.NextAttemptAt",
+			"if outcome.State == UserSMSDue {\n\t\ts.At = time.Time{}",
 		}},
 	},
 }

@@ -50,7 +50,7 @@ var outcomeVariants = []variant{
 		edits: []edit{
 			{callFile, "case result.Outcome == operator.NotApplied && !reservation.EverUnknown:",
 				"case result.Outcome == operator.NotApplied:"},
-			{outcomeFile, "return unbind || !e.EverUnknown", "return true"},
+			{outcomeFile, "return o.UnbindBody || !e.EverUnknown", "return true"},
 		},
 	},
 	{
@@ -136,7 +136,7 @@ var outcomeVariants = []variant{
 		invariants: []int{1},
 		world:      forgottenSMS,
 		edits: []edit{{
-			"functions/sms/sms.go", "if result.DuplicateKey && a.Stored.MayHaveSent() && !a.Stored.KeyTaken {",
+			"functions/sms/sms.go", "if result.DuplicateKey && a.Stored.MayHaveSent() && !a.Stored.ForeignKey {",
 			"if result.DuplicateKey && a.Stored.EverUnknown {",
 		}},
 	},

@@ -22,7 +22,7 @@ var platformVariants = []variant{
 			"wait before the retry": 4}),
 		edits: []edit{{
 			outcomeFile, "next.NothingSent = e.NothingSent && e.State != Reserved",
-			"next.NothingSent, next.Account = e.NothingSent && e.State != Reserved, incoming.Account",
+			"next.NothingSent, next.Route.Account = e.NothingSent && e.State != Reserved, incoming.Route.Account",
 		}},
 	},
 	{
@@ -31,7 +31,8 @@ var platformVariants = []variant{
 		world: onPlatforms(choices{"platform": 0, "kind of platform fault": 0}),
 		edits: []edit{{
 			outcomeFile, "next.NothingSent = e.NothingSent && e.State != Reserved",
-			"next.NothingSent, next.UpstreamKey = e.NothingSent && e.State != Reserved, incoming.UpstreamKey",
+			"next.NothingSent, next.Route.UpstreamKey = e.NothingSent && e.State != Reserved, " +
+				"incoming.Route.UpstreamKey",
 		}},
 	},
 	{
@@ -42,7 +43,7 @@ var platformVariants = []variant{
 			"platform": 0}),
 		edits: []edit{{
 			notifFile, "return e.RequestLookup(ledger.Timestamp(h.Now()))",
-			"return e.PollAt.IsZero() && e.RequestLookup(ledger.Timestamp(h.Now()))",
+			"return e.Poll.At.IsZero() && e.RequestLookup(ledger.Timestamp(h.Now()))",
 		}},
 	},
 	{

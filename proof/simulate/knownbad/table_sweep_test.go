@@ -6,29 +6,29 @@ import "mobilegateway/proof/simulate/outside"
 var sweepVariants = []variant{
 	{
 		name: "no-rescheduling", breaks: "an unknown outcome leaves the due index", invariants: []int{7},
-		edits: []edit{{dueFile, "if e.pollable() {\n\t\te.dueBy(e.PollAt)",
-			"if e.pollable() && e.DueAt.IsZero() {\n\t\te.dueBy(time.Time{})"}},
+		edits: []edit{{dueFile, "if e.pollable(e.Kind, e.State) {\n\t\tdue = sooner(due, e.Poll.At)",
+			"if e.pollable(e.Kind, e.State) && due.IsZero() {\n\t\tdue = time.Time{}"}},
 	},
 	{
 		name: "lease-not-scheduled", breaks: "a reservation is not in the due index", invariants: []int{7},
-		edits: []edit{{dueFile, "e.dueBy(e.LeaseUntil.Add(LapseMargin))", "e.dueBy(time.Time{})"}},
+		edits: []edit{{dueFile, "due = sooner(due, e.LeaseUntil.Add(LapseMargin))", "due = time.Time{}"}},
 	},
 	{
 		name: "notification-not-scheduled", breaks: "a notification is not in the due index", invariants: []int{8},
-		edits: []edit{{dueFile, "e.dueBy(head.NextAttemptAt)", "e.dueBy(time.Time{})"}},
+		edits: []edit{{dueFile, "due = sooner(due, head.NextAttemptAt)", "_ = head"}},
 	},
 	{
 		name: "user-sms-not-scheduled", breaks: "the payer's SMS is not in the due index", invariants: []int{8},
-		edits: []edit{{dueFile, "e.dueBy(e.UserSMSAt)", "e.dueBy(time.Time{})"}},
+		edits: []edit{{dueFile, "due = sooner(due, e.UserSMS.At)", "_ = e"}},
 	},
 	{
 		name: "poll-time-never-moves", breaks: "a lookup does not move the time of the next one", invariants: []int{7},
-		edits: []edit{{paymentFile, "e.PollAt = next\n\te.PollAttempts++", "e.PollAttempts++"}},
+		edits: []edit{{paymentFile, "e.Poll.At = next\n\te.Poll.Attempts++", "e.Poll.Attempts++"}},
 	},
 	{
 		name: "unknown-never-due", breaks: "an unknown charge or SMS has no time for a person's list",
 		invariants: []int{7},
-		edits:      []edit{{outcomeFile, "e.PollAt = now.Add(StaleAfter)", "e.PollAt = time.Time{}"}},
+		edits:      []edit{{outcomeFile, "e.Poll.At = now.Add(StaleAfter)", "e.Poll.At = time.Time{}"}},
 	},
 	{
 		name: "unknown-never-listed", breaks: "an unknown charge or SMS is not counted for the alarm",
@@ -58,9 +58,9 @@ var sweepVariants = []variant{
 	{
 		name: "lapsed-is-released", breaks: "the sweep frees the key of a lapsed reservation", invariants: []int{1, 6},
 		edits: []edit{{
-			outcomeFile, "if e.reportedByOperator() {\n\t\te.State, e.PollAt = Done, time.Time{}",
-			"e.State, e.EverUnknown, e.PollAt = Released, false, time.Time{}\n\t" +
-				"if e.reportedByOperator() {\n\t\te.State, e.PollAt = Done, time.Time{}",
+			outcomeFile, "if e.reported(e.Kind) {\n\t\te.State, e.Poll.At = Done, time.Time{}",
+			"e.State, e.EverUnknown, e.Poll.At = Released, false, time.Time{}\n\t" +
+				"if e.reported(e.Kind) {\n\t\te.State, e.Poll.At = Done, time.Time{}",
 		}},
 	},
 	{
@@ -69,8 +69,8 @@ var sweepVariants = []variant{
 		world: calls(0, outside.HangBefore, outside.HangAfter,
 			outside.HangLate).with(choices{"second of the start": 50, "orders": last}),
 		edits: []edit{{
-			"shared/ledger/state.go", "return e.LeaseLapsed(now.Add(-LapseMargin))", "return e.LeaseLapsed(now)",
-		}, {dueFile, "e.dueBy(e.LeaseUntil.Add(LapseMargin))", "e.dueBy(e.LeaseUntil)"}},
+			"shared/ledger/call.go", "return c.LeaseLapsed(now.Add(-LapseMargin))", "return c.LeaseLapsed(now)",
+		}, {dueFile, "sooner(due, e.LeaseUntil.Add(LapseMargin))", "sooner(due, e.LeaseUntil)"}},
 	},
 	{
 		name: "half-of-the-shards", breaks: "the sweep reads only half of the shards", invariants: []int{0, 7},
@@ -83,11 +83,11 @@ var sweepVariants = []variant{
 			"lateness of the stream": 2,
 			"rate of freezes":        last, "length of the freeze": 0, "orders": last}),
 		edits: []edit{{
-			deliverFile, "return leaseOf(e.ClaimDelivery(now))", "if !now.IsZero() {\n\t\t\t" +
-				"return lease[ledger.DeliveryClaim]{}\n\t\t}\n\t\treturn leaseOf(e.ClaimDelivery(now))",
+			deliverFile, "return leaseOf(e.Outbox.ClaimDelivery(now))", "if !now.IsZero() {\n\t\t\t" +
+				"return lease[ledger.DeliveryClaim]{}\n\t\t}\n\t\treturn leaseOf(e.Outbox.ClaimDelivery(now))",
 		}, {
 			deliverFile, "if err != nil || !leased.changed {",
-			"leased.claim = entry.HeadClaim()\n\tif err != nil || leased.claim == nil {",
+			"leased.claim = entry.Outbox.HeadClaim()\n\tif err != nil || leased.claim == nil {",
 		}},
 	},
 	{

@@ -81,6 +81,7 @@ const (
 	outboxFile     = "shared/ledger/outbox.go"
 	outcomeFile    = "shared/ledger/outcome.go"
 	paymentFile    = "shared/ledger/payment.go"
+	progressFile   = "shared/ledger/progress.go"
 	storeFile      = "shared/ledger/dynamo/store.go"
 	pipelineFile   = "shared/operation/pipeline.go"
 	callFile       = "shared/operation/call_result.go"

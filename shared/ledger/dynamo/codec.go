@@ -33,12 +33,12 @@ var derived = map[string]string{
 
 type entry = ledger.Entry
 
-// fields is the one table of stored names and long names, in the order of Entry's fields. Stored names are short, so
-// that a finished charge stays under 1,024 bytes: one write unit. The members of JSON documents are named by the tags
-// of their types in package ledger.
+// fields is the one table of stored names and long names, each for a field of a part of Entry. Stored names are short,
+// so that a finished charge stays under 1,024 bytes: one write unit. The members of JSON documents are named by the
+// tags of their types in package ledger.
 var fields = []field{
-	{"mi", "merchant_id", func(e *entry) any { return &e.MerchantID }},
-	{"m", "merchant", func(e *entry) any { return &e.Merchant }},
+	{"mi", "merchant_id", func(e *entry) any { return &e.Merchant.ID }},
+	{"m", "merchant", func(e *entry) any { return &e.Merchant.Name }},
 	{attributeVersion, "version", func(e *entry) any { return &e.Version }},
 	{"o", "owner", func(e *entry) any { return &e.Owner }},
 	{"w", "writer", func(e *entry) any { return &e.Writer }},
@@ -47,8 +47,8 @@ var fields = []field{
 	{"lu", "lease_until", func(e *entry) any { return &e.LeaseUntil }},
 	{"eu", "ever_unknown", func(e *entry) any { return &e.EverUnknown }},
 	{"ns", "nothing_sent", func(e *entry) any { return &e.NothingSent }},
-	{"kt", "key_taken", func(e *entry) any { return &e.KeyTaken }},
-	{"ck", "callback_keys", func(e *entry) any { return &e.CallbackKeys }},
+	{"kt", "key_taken", func(e *entry) any { return &e.ForeignKey }},
+	{"ck", "callback_keys", func(e *entry) any { return &e.Route.CallbackKeys }},
 	{"rb", "released_before", func(e *entry) any { return &e.ReleasedBefore }},
 	{"ca", "created_at", func(e *entry) any { return &e.CreatedAt }},
 	{"sa", "sent_at", func(e *entry) any { return &e.SentAt }},
@@ -56,55 +56,55 @@ var fields = []field{
 	{"ua", "updated_at", func(e *entry) any { return &e.UpdatedAt }},
 	{"fa", "final_at", func(e *entry) any { return &e.FinalAt }},
 	{attributeExpireAt, "expire_at", func(e *entry) any { return &e.ExpireAt }},
-	{"fp", "fingerprint", func(e *entry) any { return &e.Fingerprint }},
-	{"co", "correlator", func(e *entry) any { return &e.Correlator }},
-	{"rc", "reference_code", func(e *entry) any { return &e.ReferenceCode }},
-	{"uk", "upstream_key", func(e *entry) any { return &e.UpstreamKey }},
-	{"cc", "country", func(e *entry) any { return &e.Country }},
-	{"op", "operator", func(e *entry) any { return &e.Operator }},
-	{"ac", "account", func(e *entry) any { return &e.Account }},
-	{"ch", "channel", func(e *entry) any { return &e.Channel }},
-	{"la", "lang", func(e *entry) any { return &e.Lang }},
-	{"am", "amount_minor", func(e *entry) any { return &e.AmountMinor }},
-	{"ex", "exponent", func(e *entry) any { return &e.Exponent }},
-	{"cu", "currency", func(e *entry) any { return &e.Currency }},
-	{"ams", "amount_as_sent", func(e *entry) any { return &e.AmountAsSent }},
-	{"cd", "counts_daily_amount", func(e *entry) any { return &e.CountsDailyAmount }},
-	{"rs", "response_status", func(e *entry) any { return &e.ResponseStatus }},
-	{"bo", "response_body", func(e *entry) any { return &e.ResponseBody }},
-	{"ct", "call_attempts", func(e *entry) any { return &e.CallAttempts }},
+	{"fp", "fingerprint", func(e *entry) any { return &e.Request.Fingerprint }},
+	{"co", "correlator", func(e *entry) any { return &e.Request.Correlator }},
+	{"rc", "reference_code", func(e *entry) any { return &e.Request.ReferenceCode }},
+	{"uk", "upstream_key", func(e *entry) any { return &e.Route.UpstreamKey }},
+	{"cc", "country", func(e *entry) any { return &e.Route.Country }},
+	{"op", "operator", func(e *entry) any { return &e.Route.Operator }},
+	{"ac", "account", func(e *entry) any { return &e.Route.Account }},
+	{"ch", "channel", func(e *entry) any { return &e.Request.Channel }},
+	{"la", "lang", func(e *entry) any { return &e.Request.Lang }},
+	{"am", "amount_minor", func(e *entry) any { return &e.Amount.Minor }},
+	{"ex", "exponent", func(e *entry) any { return &e.Amount.Exponent }},
+	{"cu", "currency", func(e *entry) any { return &e.Amount.Currency }},
+	{"ams", "amount_as_sent", func(e *entry) any { return &e.Amount.AsSent }},
+	{"cd", "counts_daily_amount", func(e *entry) any { return &e.Amount.CountsDaily }},
+	{"rs", "response_status", func(e *entry) any { return &e.Response.Status }},
+	{"bo", "response_body", func(e *entry) any { return &e.Response.Body }},
+	{"ct", "call_attempts", func(e *entry) any { return &e.Call.Attempts }},
 	{"opr", "operator_reference", func(e *entry) any { return &e.OperatorReference }},
-	{"ti", "transaction_id", func(e *entry) any { return &e.TransactionID }},
-	{"ms", "merchant_state", func(e *entry) any { return &e.MerchantState }},
-	{"mr", "merchant_reference", func(e *entry) any { return &e.MerchantReference }},
-	{"mn", "msisdn", func(e *entry) any { return &e.MSISDN }},
-	{"cs", "country_as_sent", func(e *entry) any { return &e.CountryAsSent }},
-	{"mnr", "msisdn_reported", func(e *entry) any { return &e.MSISDNReported }},
+	{"ti", "transaction_id", func(e *entry) any { return &e.Request.TransactionID }},
+	{"ms", "merchant_state", func(e *entry) any { return &e.Request.State }},
+	{"mr", "merchant_reference", func(e *entry) any { return &e.Request.Reference }},
+	{"mn", "msisdn", func(e *entry) any { return &e.Request.MSISDN }},
+	{"cs", "country_as_sent", func(e *entry) any { return &e.Request.CountryAsSent }},
+	{"mnr", "msisdn_reported", func(e *entry) any { return &e.Payer }},
 	{"fr", "failure_reason", func(e *entry) any { return (*string)(&e.FailureReason) }},
-	{"nt", "notif_token", func(e *entry) any { return &e.NotifToken }},
-	{"mt", "material", func(e *entry) any { return &e.Material }},
+	{"nt", "notif_token", func(e *entry) any { return &e.Outbox.NotifToken }},
+	{"mt", "material", func(e *entry) any { return &e.DriverData }},
 	{"ba", "bind_at", func(e *entry) any { return &e.BindAt }},
-	{"nu", "notify_url", func(e *entry) any { return &e.NotifyURL }},
-	{"nf", "notify_from", func(e *entry) any { return (*string)(&e.NotifyFrom) }},
-	{"ad", "address", func(e *entry) any { return &e.Address }},
-	{"se", "sender", func(e *entry) any { return &e.Sender }},
-	{"cb", "callback_data", func(e *entry) any { return &e.CallbackData }},
+	{"nu", "notify_url", func(e *entry) any { return &e.Outbox.URL }},
+	{"nf", "notify_from", func(e *entry) any { return (*string)(&e.Outbox.From) }},
+	{"ad", "address", func(e *entry) any { return &e.Request.Address }},
+	{"se", "sender", func(e *entry) any { return &e.Request.Sender }},
+	{"cb", "callback_data", func(e *entry) any { return &e.Request.CallbackData }},
 	{"cl", "claim", func(e *entry) any { return &e.Claim }},
 	{"cf", "conflicts", func(e *entry) any { return &e.Conflicts }},
-	{"ob", "outbox", func(e *entry) any { return &e.Outbox }},
-	{"dl", "delivered", func(e *entry) any { return &e.Delivered }},
-	{"oc", "open_claims", func(e *entry) any { return &e.OpenClaims }},
-	{"fl", "failed_attempts", func(e *entry) any { return &e.FailedAttempts }},
-	{"rp", "replays", func(e *entry) any { return &e.Replays }},
-	{"us", "user_sms", func(e *entry) any { return (*string)(&e.UserSMS) }},
-	{"usa", "user_sms_at", func(e *entry) any { return &e.UserSMSAt }},
-	{"usn", "user_sms_attempts", func(e *entry) any { return &e.UserSMSAttempts }},
-	{"usc", "user_sms_claims", func(e *entry) any { return &e.UserSMSClaims }},
-	{"usm", "user_sms_maybe_sent", func(e *entry) any { return &e.UserSMSMaybeSent }},
-	{"pa", "poll_at", func(e *entry) any { return &e.PollAt }},
-	{"pn", "poll_attempts", func(e *entry) any { return &e.PollAttempts }},
-	{"mx", "manual", func(e *entry) any { return &e.Manual }},
-	{"mxr", "manual_reference", func(e *entry) any { return &e.ManualReference }},
+	{"ob", "outbox", func(e *entry) any { return &e.Outbox.Waiting }},
+	{"dl", "delivered", func(e *entry) any { return &e.Outbox.Delivered }},
+	{"oc", "open_claims", func(e *entry) any { return &e.Outbox.OpenClaims }},
+	{"fl", "failed_attempts", func(e *entry) any { return &e.Outbox.FailedAttempts }},
+	{"rp", "replays", func(e *entry) any { return &e.Outbox.Replays }},
+	{"us", "user_sms", func(e *entry) any { return (*string)(&e.UserSMS.State) }},
+	{"usa", "user_sms_at", func(e *entry) any { return &e.UserSMS.At }},
+	{"usn", "user_sms_attempts", func(e *entry) any { return &e.UserSMS.Attempts }},
+	{"usc", "user_sms_claims", func(e *entry) any { return &e.UserSMS.OpenClaims }},
+	{"usm", "user_sms_maybe_sent", func(e *entry) any { return &e.UserSMS.MaybeSent }},
+	{"pa", "poll_at", func(e *entry) any { return &e.Poll.At }},
+	{"pn", "poll_attempts", func(e *entry) any { return &e.Poll.Attempts }},
+	{"mx", "manual", func(e *entry) any { return &e.Manual.ManualResolution }},
+	{"mxr", "manual_reference", func(e *entry) any { return &e.Manual.Reference }},
 	{attributeDueAt, "due_at", func(e *entry) any { return &e.DueAt }},
 }
 
@@ -140,11 +140,11 @@ func Encode(e *ledger.Entry) (dynamoitem.Item, error) {
 	if !e.DueAt.IsZero() {
 		item[attributeDueShard] = dueShard(ledger.DueShard(e.Key))
 	}
-	if partition := ledger.MerchantDay(e.MerchantID, e.CreatedAt); partition != "" {
+	if partition := ledger.MerchantDay(e.Merchant.ID, e.CreatedAt); partition != "" {
 		item[attributeMerchantDay] = dynamoitem.Text(partition)
-		item[attributeDaySort] = dynamoitem.Text(e.DaySort())
+		item[attributeDaySort] = dynamoitem.Text(ledger.DaySort(e.CreatedAt))
 	}
-	if e.WakesRelay() {
+	if e.Outbox.WakesRelay() {
 		item[attributeWakesRelay] = dynamoitem.Text(WakeValue)
 	}
 	return item, nil

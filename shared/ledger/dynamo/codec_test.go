@@ -56,7 +56,7 @@ func TestEveryFieldRoundTrips(t *testing.T) {
 func TestDerivedAttributesAreSparse(t *testing.T) {
 	small := func(change func(*ledger.Entry)) item {
 		key := ledger.Key{Kind: ledger.Payment, ID: "Shop_1"}
-		e := &ledger.Entry{Key: key, Version: 1, MerchantID: "m", CreatedAt: ledgertest.Now()}
+		e := &ledger.Entry{Key: key, Version: 1, Merchant: ledger.Merchant{ID: "m"}, CreatedAt: ledgertest.Now()}
 		change(e)
 		return encode(t, e)
 	}
@@ -69,8 +69,8 @@ func TestDerivedAttributesAreSparse(t *testing.T) {
 	}{
 		{"bare", func(*ledger.Entry) {}, "pk md dk", "da ds wr expire_at ob su"},
 		{"due", func(e *ledger.Entry) { e.DueAt = ledgertest.Now() }, "da ds", "wr"},
-		{"with a new notification", func(e *ledger.Entry) { e.Outbox = notAttempted }, "wr ob", "da ds"},
-		{"without a merchant", func(e *ledger.Entry) { e.MerchantID = "" }, "", "md dk mi"},
+		{"with a new notification", func(e *ledger.Entry) { e.Outbox.Waiting = notAttempted }, "wr ob", "da ds"},
+		{"without a merchant", func(e *ledger.Entry) { e.Merchant.ID = "" }, "", "md dk mi"},
 		{"with an end", func(e *ledger.Entry) { e.ExpireAt = time.Unix(1_800_000_000, 0) }, "expire_at", ""},
 	}
 	for _, c := range cases {
@@ -138,15 +138,18 @@ func TestDecodeImage(t *testing.T) {
 	if extra, _ := e.Extra.(item); len(extra) != 8 {
 		t.Errorf("%d unknown attributes, want 8: %#v", len(extra), e.Extra)
 	}
-	if !e.WakesRelay() {
+	if !e.Outbox.WakesRelay() {
 		t.Error("the image does not wake the relay")
 	}
 	e.Extra = nil
 	want := &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_1"}, MerchantID: "m", Version: 3, State: ledger.Done,
-		Status: ledger.Successful, EverUnknown: true, CreatedAt: ledgertest.Now(), DueAt: ledgertest.Now(),
-		ResponseStatus: 201, ResponseBody: []byte(`{"a":1}`),
-		Outbox: []ledger.Notification{{ID: "n-1", Status: ledger.Successful, At: ledgertest.Now()}},
+		Key: ledger.Key{Kind: ledger.Payment, ID: "DemoShop_1"}, Merchant: ledger.Merchant{ID: "m"}, Version: 3,
+		Call:     ledger.Call{State: ledger.Done, EverUnknown: true},
+		Progress: ledger.Progress{Status: ledger.Successful}, CreatedAt: ledgertest.Now(), DueAt: ledgertest.Now(),
+		Response: ledger.Response{Status: 201, Body: []byte(`{"a":1}`)},
+		Outbox: ledger.Outbox{
+			Waiting: []ledger.Notification{{ID: "n-1", Status: ledger.Successful, At: ledgertest.Now()}},
+		},
 	}
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("decoded image (-want +got):\n%s", diff)
@@ -160,7 +163,7 @@ func TestDecodeImageText(t *testing.T) {
 		`{"S":"a\u0041\"b\\"}`: `aA"b\`, "{\"S\":\"a\xff\"}": "a\ufffd", `{"\u0053":"DemoShop"}`: "DemoShop",
 	} {
 		e, err := dynamo.DecodeImage([]byte(`{"pk":{"S":"pay#1"},"v":{"N":"1"},"m":` + value + `}`))
-		if err != nil || e.Merchant != want {
+		if err != nil || e.Merchant.Name != want {
 			t.Errorf("%s: %+v, %v, want the text %q", value, e, err, want)
 		}
 	}
@@ -234,7 +237,7 @@ func FuzzDecodeImage(f *testing.F) {
 
 func TestSchemaCoversTheDerivedAttributes(t *testing.T) {
 	e := ledgertest.Full(t)
-	e.Outbox, e.OpenClaims = []ledger.Notification{{ID: "1"}}, 0
+	e.Outbox.Waiting, e.Outbox.OpenClaims = []ledger.Notification{{ID: "1"}}, 0
 	encoded := encode(t, e)
 	for _, definition := range dynamo.Schema("table").AttributeDefinitions {
 		_, isText := encoded[*definition.AttributeName].(*types.AttributeValueMemberS)

@@ -90,7 +90,10 @@ func (h *harness) key(kind ledger.Kind) ledger.Key {
 // reserved returns a small first reservation.
 func (h *harness) reserved(kind ledger.Kind, writer string) *ledger.Entry {
 	lease := ledgertest.Now().Add(25 * time.Second)
-	e := &ledger.Entry{Key: h.key(kind), MerchantID: "m-" + writer, Operator: "sandbox", LeaseUntil: lease}
+	e := &ledger.Entry{
+		Key: h.key(kind), Merchant: ledger.Merchant{ID: "m-" + writer}, Route: ledger.Route{Operator: "sandbox"},
+		Call: ledger.Call{LeaseUntil: lease},
+	}
 	e.BeginReservation(writer, ledgertest.Now())
 	e.Writer = writer
 	return e
@@ -168,7 +171,8 @@ func everyFieldRoundTrips(t *testing.T, s *harness) {
 
 func emptyFieldsStayEmpty(t *testing.T, s *harness) {
 	e := &ledger.Entry{
-		Key: s.key(ledger.Charge), Version: 1, Writer: "w", State: ledger.Done, UpdatedAt: ledgertest.Now(),
+		Key: s.key(ledger.Charge), Version: 1, Writer: "w", Call: ledger.Call{State: ledger.Done},
+		UpdatedAt: ledgertest.Now(),
 	}
 	mustInsert(t, s, e)
 	requireEqual(t, get(t, s, e.Key), e)
@@ -291,7 +295,10 @@ func expiringReferences(t *testing.T, s *harness) {
 // chargeOf is a charge with a referenceCode.
 func chargeOf(merchantID, referenceCode, chargeID string) *ledger.Entry {
 	key := ledger.Key{Kind: ledger.Charge, ID: chargeID}
-	return &ledger.Entry{Key: key, MerchantID: merchantID, ReferenceCode: referenceCode, UpdatedAt: ledgertest.Now()}
+	return &ledger.Entry{
+		Key: key, Merchant: ledger.Merchant{ID: merchantID}, Request: ledger.Request{ReferenceCode: referenceCode},
+		UpdatedAt: ledgertest.Now(),
+	}
 }
 
 // race runs parallel writers at once, and fails unless exactly one of them won.

@@ -139,7 +139,7 @@ func dayPages(t *testing.T, s *harness) {
 	var want []ledger.Key
 	at := func(kind ledger.Kind, created time.Time, listed bool) {
 		e := s.reserved(kind, strconv.Itoa(len(want)))
-		e.MerchantID, e.CreatedAt = merchant, created
+		e.Merchant.ID, e.CreatedAt = merchant, created
 		mustInsert(t, s, e)
 		if listed {
 			want = append(want, e.Key)
@@ -183,8 +183,8 @@ func sharesNoMemory(t *testing.T, s *harness) {
 	want := e.Clone()
 	mustInsert(t, s, e)
 	scribble := func(e *ledger.Entry) {
-		e.ResponseBody[0], e.Outbox[0].ID, e.Delivered[0].ID, e.Conflicts[0].Reason = '!', "!", "!", "!"
-		e.FailedAttempts[0].Reason, e.Replays[0].DeadReason = "!", "!"
+		e.Response.Body[0], e.Outbox.Waiting[0].ID, e.Outbox.Delivered[0].ID, e.Conflicts[0].Reason = '!', "!", "!", "!"
+		e.Outbox.FailedAttempts[0].Reason, e.Outbox.Replays[0].DeadReason = "!", "!"
 	}
 	scribble(e)
 	first := get(t, s, e.Key)

@@ -122,7 +122,7 @@ func (s *Store) ClaimReference(ctx context.Context, charge *ledger.Entry) (strin
 		condition = "attribute_not_exists(" + dynamoitem.KeyAttribute + ") OR " + attributeChargeID + " = :value OR " +
 			attributeExpireAt + " <= :now"
 	)
-	key := ledger.Key{Kind: ledger.Reference, ID: ledger.ReferenceID(charge.MerchantID, charge.ReferenceCode)}
+	key := ledger.Key{Kind: ledger.Reference, ID: ledger.ReferenceID(charge.Merchant.ID, charge.Request.ReferenceCode)}
 	claim := dynamoitem.Key(key.String())
 	claim[attributeChargeID] = dynamoitem.Text(charge.ID)
 	if !charge.ExpireAt.IsZero() {

@@ -34,8 +34,9 @@ func newBook(store *dynamo.Store) *ledger.Book {
 
 func charge(id string) *ledger.Entry {
 	return &ledger.Entry{
-		Key: ledger.Key{Kind: ledger.Charge, ID: id}, MerchantID: "merchant", Operator: "sandbox", Fingerprint: "f",
-		LeaseUntil: ledgertest.Now().Add(25 * time.Second),
+		Key: ledger.Key{Kind: ledger.Charge, ID: id}, Merchant: ledger.Merchant{ID: "merchant"},
+		Route: ledger.Route{Operator: "sandbox"}, Request: ledger.Request{Fingerprint: "f"},
+		Call: ledger.Call{LeaseUntil: ledgertest.Now().Add(25 * time.Second)},
 	}
 }
 
@@ -65,7 +66,7 @@ func TestCallsOfACharge(t *testing.T) {
 	}
 	assertRequests(t, table, map[string]int{"PutItem": 3})
 	again, verdict, err := book.Reserve(ctx, charge("1"), nil)
-	if err != nil || verdict != ledger.StoredResponse || string(again.ResponseBody) != "{}" {
+	if err != nil || verdict != ledger.StoredResponse || string(again.Response.Body) != "{}" {
 		t.Fatalf("second Reserve = %v, %v", verdict, err)
 	}
 	assertRequests(t, table, map[string]int{"PutItem": 1})
@@ -133,7 +134,7 @@ func TestErrorsContainNoValue(t *testing.T) {
 	ctx := context.Background()
 	store := dynamo.New(dynamotest.NewClient(dynamotest.StartEndpoint(t), http.DefaultTransport), "no-such-table")
 	e := charge("Secret_123")
-	e.MSISDN = "+2250700000000"
+	e.Request.MSISDN = "+2250700000000"
 	e.BeginReservation("owner", ledgertest.Now())
 	_, insert := store.Insert(ctx, e)
 	_, replace := store.Replace(ctx, e)
@@ -162,7 +163,7 @@ func TestItemOverTheSizeLimitIsAnError(t *testing.T) {
 	store, _ := newStore(t)
 	e := charge("1")
 	e.BeginReservation("owner", ledgertest.Now())
-	e.ResponseBody = bytes.Repeat([]byte{'x'}, 410<<10)
+	e.Response.Body = bytes.Repeat([]byte{'x'}, 410<<10)
 	if existing, err := store.Insert(context.Background(), e); err == nil {
 		t.Fatalf("Insert = %v, want an error", existing)
 	}
@@ -235,7 +236,7 @@ func TestChargeOfReference(t *testing.T) {
 	ctx := context.Background()
 	store, table := newStore(t)
 	e := charge("c1")
-	e.ReferenceCode = "REF-1"
+	e.Request.ReferenceCode = "REF-1"
 	if _, err := store.ClaimReference(ctx, e); err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ var prepared = map[string]string{
 		`"nu":{"S":"https://shop.example/n"},`,
 	"ussd": `{"pk":{"S":"pay#Shop_3"},"ch":{"S":"ussd"},"ti":{"S":"t-3"},"mn":{"S":"0700000000"},"nf":{"S":"f"},` +
 		`"nu":{"S":"https://old.example/n"},`,
-	"sms": `{"pk":{"S":"sms#s-1"},"co":{"S":"msg-1"},"uk":{"S":"Shop.msg-1"},"ad":{"S":"acr:X"},"se":{"S":"tel:+221"},` +
-		`"cb":{"S":"data"},"nu":{"S":"https://shop.example/n"},"expire_at":{"N":"1803033000"},`,
+	"sms": `{"pk":{"S":"sms#s-1"},"co":{"S":"msg-1"},"uk":{"S":"Shop.msg-1"},"ad":{"S":"acr:X"},` +
+		`"se":{"S":"tel:+221"},"cb":{"S":"data"},"nu":{"S":"https://shop.example/n"},"expire_at":{"N":"1803033000"},`,
 	"later": `{"pk":{"S":"pay#Shop_4"},"later":{"M":{"a":{"L":[{"N":"1"},{"BOOL":false}]}}},"newer":{"SS":["a","b"]},`,
 }
 
@@ -60,8 +60,8 @@ func lapsed(e *ledger.Entry) { e.MarkLapsed(later(2), later(3)) }
 // takenOver is a takeover, an hour later, by another request with another body.
 func takenOver(e *ledger.Entry) {
 	incoming := e.Clone()
-	incoming.Fingerprint, incoming.LeaseUntil = "f-2", later(61)
-	incoming.CallbackKeys = []int{2, 3}
+	incoming.Request.Fingerprint, incoming.LeaseUntil = "f-2", later(61)
+	incoming.Route.CallbackKeys = []int{2, 3}
 	*e = *e.TakeOver(incoming, "owner-2", later(60))
 }
 
@@ -82,26 +82,27 @@ func receipts(statuses ...ledger.Status) step {
 	return func(e *ledger.Entry) { e.ApplyReceipts(statuses, later(1)) }
 }
 
-func claimDelivery(e *ledger.Entry) { e.ClaimDelivery(later(10)) }
+func claimDelivery(e *ledger.Entry) { e.Outbox.ClaimDelivery(later(10)) }
 
 func failedAttempt(e *ledger.Entry) {
-	claim, _ := e.ClaimDelivery(later(10))
-	e.RecordFailedAttempt(*claim, ledger.FailedAttempt{At: later(10), HTTPStatus: 503, Reason: "http-503"}, later(12))
+	claim, _ := e.Outbox.ClaimDelivery(later(10))
+	e.Outbox.RecordFailedAttempt(*claim, ledger.FailedAttempt{At: later(10), HTTPStatus: 503, Reason: "http-503"},
+		later(12))
 }
 
-func deadLetter(e *ledger.Entry) { e.DeadLetter(e.OutboxHead().ID, "gone", later(20)) }
-func delivered(e *ledger.Entry)  { e.MarkDelivered(e.OutboxHead().ID, later(21)) }
-func parked(e *ledger.Entry)     { e.Park(later(22)) }
+func deadLetter(e *ledger.Entry) { e.Outbox.DeadLetter(e.Outbox.Head().ID, "gone", later(20)) }
+func delivered(e *ledger.Entry)  { e.Outbox.MarkDelivered(e.Outbox.Head().ID, later(21)) }
+func parked(e *ledger.Entry)     { e.Outbox.Park(later(22)) }
 
 func replayed(e *ledger.Entry) {
-	e.ReplayNotification(ledger.NotificationID(e.Key, e.Status), later(30))
+	e.Outbox.ReplayNotification(ledger.NotificationID(e.Key, e.Status), later(30))
 }
 
 func userSMS(state ledger.UserSMSState, maybe bool) step {
 	return func(e *ledger.Entry) {
 		claimed, _ := e.ClaimUserSMS(later(6))
 		result := ledger.UserSMSOutcome{State: state, NextAttemptAt: later(8), MaybeSent: maybe}
-		e.RecordUserSMS(*claimed, result)
+		e.UserSMS.Record(*claimed, result)
 	}
 }
 
@@ -123,8 +124,9 @@ func manual(t *testing.T, result, reference string) step {
 // The outcomes of operator calls.
 var (
 	succeeded = ledger.CallOutcome{
-		State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{\"a\":\"é\"}\x00\xff"), OperatorReference: "op-1",
-		NotifToken: "nt-1", Call: ledger.CallResult{Outcome: ledger.CallSucceeded, HTTPStatus: 201},
+		State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{\"a\":\"é\"}\x00\xff"),
+		OperatorReference: "op-1",
+		NotifToken:        "nt-1", Call: ledger.CallResult{Outcome: ledger.CallSucceeded, HTTPStatus: 201},
 	}
 	refusal = ledger.CallOutcome{
 		State: ledger.Refused, ResponseStatus: 403, ResponseBody: []byte("{}"), FailureReason: ledger.NotEnoughFunds,
@@ -184,7 +186,8 @@ func addCharges(t *testing.T, add adder) {
 	add("late success, delivered", "charge", outcome(noProof), outcome(late), failedAttempt, delivered)
 	add("applied by a person", "charge", outcome(noProof), manual(t, ledger.ManuallyApplied, "ref-1"))
 	add("refused by a person", "charge", outcome(noProof), manual(t, ledger.ManuallyNotApplied, ""))
-	add("former address", "charge", outcome(noProof), outcome(late), func(e *ledger.Entry) { e.SelectAddress(true) })
+	add("former address", "charge", outcome(noProof), outcome(late),
+		func(e *ledger.Entry) { e.Outbox.SelectAddress(true) })
 	add("many attempts", "charge", func(e *ledger.Entry) {
 		for i := range ledger.MaxCallAttempts + 2 {
 			owner := fmt.Sprintf("owner-%d", i+1)
@@ -199,7 +202,7 @@ func addCharges(t *testing.T, add adder) {
 func addPayments(t *testing.T, add adder) {
 	paid := []step{outcome(succeeded), final(ledger.Successful, "")}
 	then := func(steps ...step) []step { return append(paid[:2:2], steps...) }
-	add("prepared", "web", func(e *ledger.Entry) { e.StoreMaterial("owner-1", "page-token", ledgertest.Now()) })
+	add("prepared", "web", func(e *ledger.Entry) { e.StoreDriverData("owner-1", "page-token", ledgertest.Now()) })
 	add("accepted without proof", "web", outcome(pendingResponse))
 	add("successful", "web", paid...)
 	add("failed", "web", outcome(succeeded), final(ledger.Failed, ledger.NotEnoughFunds))
@@ -228,7 +231,7 @@ func addPayments(t *testing.T, add adder) {
 	add("payer's SMS unknown", "web", then(userSMS(ledger.UserSMSUnknown, true))...)
 	add("payer's SMS again", "web", then(userSMS(ledger.UserSMSDue, true))...)
 	add("resolved by a person", "web", outcome(noProof), manual(t, "successful", "ref-1"))
-	add("relay notified", "web", then(func(e *ledger.Entry) { e.OutboxHead().RelayNotified = true })...)
+	add("relay notified", "web", then(func(e *ledger.Entry) { e.Outbox.Head().RelayNotified = true })...)
 }
 
 func addMessages(t *testing.T, add adder) {

@@ -27,7 +27,9 @@ func TestEveryOperatorHasADriver(t *testing.T) {
 		if _, prepares := driver.(operator.Preparer); prepares != row.Prepares {
 			t.Errorf("%s: the row declares that it prepares: %v; the driver does: %v", name, row.Prepares, prepares)
 		}
-		e := &ledger.Entry{Operator: "x", Account: name + "/a", Material: "m"}
+		e := &ledger.Entry{
+			Route: ledger.Route{Operator: "x", Account: name + "/a"}, Call: ledger.Call{DriverData: "m"},
+		}
 		if _, offered := directory.StatusLookup(e); offered != row.HasStatusLookup {
 			t.Errorf("%s: the row declares a lookup: %v; the driver has one: %v", name, row.HasStatusLookup, offered)
 		}

@@ -76,7 +76,7 @@ func TestCallAttempts(t *testing.T) {
 		for _, step := range c.steps {
 			step(e)
 		}
-		if diff := cmp.Diff(c.want, e.CallAttempts); diff != "" {
+		if diff := cmp.Diff(c.want, e.Call.Attempts); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -94,8 +94,8 @@ func TestCallAttemptsAreBounded(t *testing.T) {
 		}
 		e.ApplyOutcome("owner", called(unknown, callTimedOut), at)
 	}
-	if n := len(e.CallAttempts); n != ledger.MaxCallAttempts || !e.CallAttempts[0].At.Equal(start) ||
-		!e.CallAttempts[n-1].At.Equal(start.Add((3*ledger.MaxCallAttempts-1)*time.Minute)) {
-		t.Errorf("%d attempts: %v", n, e.CallAttempts)
+	if n := len(e.Call.Attempts); n != ledger.MaxCallAttempts || !e.Call.Attempts[0].At.Equal(start) ||
+		!e.Call.Attempts[n-1].At.Equal(start.Add((3*ledger.MaxCallAttempts-1)*time.Minute)) {
+		t.Errorf("%d attempts: %v", n, e.Call.Attempts)
 	}
 }
