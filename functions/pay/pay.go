@@ -149,11 +149,6 @@ func (o *Operation) callOutcomes(
 	}
 	outcomes.Refused.FailureReason = operator.RefusalReason(response.Fault)
 	outcomes.Done.ResponseStatus, outcomes.Done.DriverData = http.StatusCreated, response.DriverData
-	if response.Status.Final() {
-		outcomes.Done.Report = &ledger.StatusReport{
-			Status: response.Status, Source: ledger.SourceResponse, OperatorReference: response.OperatorReference,
-		}
-	}
 	if response.DuplicateKey {
 		outcomes.Unknown.FirstPollAt = o.Pipeline.Now() // the operator knows the payment: look it up at once
 	}

@@ -224,49 +224,14 @@ func TestNoRouteForInvalidBody(t *testing.T) {
 	}
 }
 
-// decidingDriver decides payments at once, or prepares them.
-type decidingDriver struct {
+// preparingDriver prepares each payment.
+type preparingDriver struct {
 	*operationtest.Driver
-	status   ledger.Status
 	prepares func() (string, operator.Result)
 	prepared int
 }
 
-func (d *decidingDriver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	response := d.Driver.Pay(ctx, call)
-	if response.Outcome == operator.Succeeded {
-		response.Status = d.status
-	}
-	return response
-}
-
-// The response is pending all the same; the status and its notification are in the one write of the outcome.
-func TestDecidedAtOnce(t *testing.T) {
-	for _, status := range []ledger.Status{ledger.Successful, ledger.Failed} {
-		w, routes := newRouted(t, toCI("mtn-momo/ci"))
-		w.UseRoutes(&decidingDriver{Driver: w.Driver, status: status}, routes)
-		w.SetDailyLimit(2000)
-		first := w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
-		first.AssertText(t, "status", "pending")
-		e := w.OnlyEntry(t, ledger.Payment)
-		waiting := e.Outbox.Waiting
-		if e.Status != status || e.State != ledger.Done || len(waiting) != 1 || waiting[0].Status != status ||
-			!e.Poll.At.IsZero() || !e.Outbox.WakesRelay() {
-			t.Errorf("%s: stored %s %s, outbox %+v, lookup at %s", status, e.State, e.Status, waiting, e.Poll.At)
-		}
-		w.AssertCallCounts(t, 1, 0, 1, 1)
-		w.AssertDailySum(t, map[ledger.Status]int64{ledger.Successful: 1500, ledger.Failed: 0}[status])
-		w.Send(t, mtnEvent(t)).AssertRepeatOf(t, first)
-		if again := w.OnlyEntry(t, ledger.Payment); again.Version != e.Version {
-			t.Errorf("%s: a repeat wrote version %d", status, again.Version)
-		}
-	}
-}
-
-// preparingDriver prepares each payment.
-type preparingDriver struct{ *decidingDriver }
-
-func (d preparingDriver) Prepare(context.Context, operator.PayCall) (string, operator.Result) {
+func (d *preparingDriver) Prepare(context.Context, operator.PayCall) (string, operator.Result) {
 	d.prepared++
 	if d.prepares != nil {
 		return d.prepares()
@@ -275,11 +240,11 @@ func (d preparingDriver) Prepare(context.Context, operator.PayCall) (string, ope
 }
 
 // newPreparing returns a fixture whose platforms prepare payments.
-func newPreparing(t testing.TB, routed ...operator.Route) (*operationtest.Fixture, *decidingDriver) {
+func newPreparing(t testing.TB, routed ...operator.Route) (*operationtest.Fixture, *preparingDriver) {
 	t.Helper()
 	w, routes := newRouted(t, routed...)
-	d := &decidingDriver{Driver: w.Driver}
-	w.UseRoutes(preparingDriver{d}, routes)
+	d := &preparingDriver{Driver: w.Driver}
+	w.UseRoutes(d, routes)
 	return w, d
 }
 
@@ -307,30 +272,31 @@ func TestPrepare(t *testing.T) {
 	down := operator.Result{Outcome: operator.NotApplied, Fault: fault.New(fault.OperatorUnavailable)}
 	for _, c := range []struct {
 		name     string
-		prepares func(*operationtest.Fixture, *decidingDriver) operator.Result // nil for a success
+		prepares func(*operationtest.Fixture, *preparingDriver) operator.Result // nil for a success
 		fault    storetest.Fault
 		status   int // 201 if a payment followed
 		stored   bool
 		prepared int // after the retry
 	}{
 		{"it is stored", nil, storetest.NoFault, 201, true, 1},
-		{"the platform does not respond", func(*operationtest.Fixture, *decidingDriver) operator.Result { return down },
+		{"the platform does not respond",
+			func(*operationtest.Fixture, *preparingDriver) operator.Result { return down },
 			storetest.NoFault, 503, false, 2},
 		{"it cannot be stored", nil, storetest.FailedBeforeApply, 503, false, 2},
 		{"the response to the write is lost", nil, storetest.LostResponse, 503, true, 1},
 		{"the write was sent twice", nil, storetest.RetriedAfterLostResponse, 201, true, 1},
-		{"a callback came meanwhile", func(w *operationtest.Fixture, _ *decidingDriver) operator.Result {
+		{"a callback came meanwhile", func(w *operationtest.Fixture, _ *preparingDriver) operator.Result {
 			e := w.OnlyEntry(t, ledger.Payment)
 			e.AddClaim(ledger.Claim{Status: ledger.Failed, CheckAt: w.Clock.Now()}, w.Clock.Now())
 			e.Version++
 			w.Ledger.Overwrite(e)
 			return succeeded
 		}, storetest.NoFault, 201, true, 1},
-		{"the lease ended meanwhile", func(w *operationtest.Fixture, _ *decidingDriver) operator.Result {
+		{"the lease ended meanwhile", func(w *operationtest.Fixture, _ *preparingDriver) operator.Result {
 			w.Clock.Advance(time.Minute)
 			return succeeded
 		}, storetest.NoFault, 503, false, 2},
-		{"another attempt took over meanwhile", func(w *operationtest.Fixture, d *decidingDriver) operator.Result {
+		{"another attempt took over meanwhile", func(w *operationtest.Fixture, d *preparingDriver) operator.Result {
 			w.Clock.Advance(time.Minute)
 			d.prepares = nil
 			w.Send(t, mtnEvent(t)).AssertStatus(t, 201)
@@ -364,19 +330,19 @@ func TestPrepare(t *testing.T) {
 func TestCrashesOfPreparedPayment(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		crash func(*operationtest.Fixture, *decidingDriver)
+		crash func(*operationtest.Fixture, *preparingDriver)
 		calls int // of the payment, after the retry
 	}{
-		{"before the preparation is stored", func(w *operationtest.Fixture, _ *decidingDriver) {
+		{"before the preparation is stored", func(w *operationtest.Fixture, _ *preparingDriver) {
 			w.Ledger.SetCrashPoint("before Replace", func() { panic("crash") })
 		}, 1},
-		{"after the preparation is stored", func(w *operationtest.Fixture, _ *decidingDriver) {
+		{"after the preparation is stored", func(w *operationtest.Fixture, _ *preparingDriver) {
 			w.Ledger.SetCrashPoint("after Replace", func() { panic("crash") })
 		}, 1},
-		{"in the preparation", func(_ *operationtest.Fixture, d *decidingDriver) {
+		{"in the preparation", func(_ *operationtest.Fixture, d *preparingDriver) {
 			d.prepares = func() (string, operator.Result) { d.prepares = nil; panic("crash") }
 		}, 1},
-		{"after the payment", func(w *operationtest.Fixture, _ *decidingDriver) {
+		{"after the payment", func(w *operationtest.Fixture, _ *preparingDriver) {
 			w.Driver.SetBehaviours(operationtest.PanicAfter)
 		}, 1},
 	} {

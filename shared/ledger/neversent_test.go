@@ -134,66 +134,6 @@ func TestMaterialOfResponse(t *testing.T) {
 	}
 }
 
-// A platform decided a payment at once: the outcome and its notification are one change.
-func TestOutcomeWithReport(t *testing.T) {
-	at := start.Add(time.Second)
-	decided := func(status ledger.Status, reason ledger.FailureReason) ledger.CallOutcome {
-		o := with(done, ledger.Pending)
-		o.Report = &ledger.StatusReport{Status: status, Source: ledger.SourceResponse, FailureReason: reason}
-		return o
-	}
-	successful, failed := decided(ledger.Successful, ""), decided(ledger.Failed, ledger.NotEnoughFunds)
-	lapsed := func(e *ledger.Entry) { e.MarkLapsed(start.Add(10*time.Minute), start.Add(time.Hour)) }
-	for _, c := range []struct {
-		name    string
-		before  func(*ledger.Entry)
-		owner   string
-		outcome ledger.CallOutcome
-		want    string
-	}{
-		{"a success at once", func(*ledger.Entry) {}, "owner", successful,
-			"done successful 201:done notify:successful due:1m1s"},
-		{"a failure at once", func(*ledger.Entry) {}, "owner", failed, "done failed 201:done notify:failed due:1m1s"},
-		{"a callback with the same came first", finalStatus(ledger.Successful), "owner", successful,
-			"done successful 201:done notify:successful due:1m0s"},
-		{"a callback with another came first", finalStatus(ledger.Failed), "owner", successful,
-			"done failed 201:done conflict:successful/final notify:failed due:1m0s"},
-		{"a claim of the same came first", claimed(ledger.Successful), "owner", successful,
-			"done successful 201:done notify:successful due:1m1s"},
-		{"a claim of another came first", claimed(ledger.Failed), "owner", successful,
-			"done successful 201:done conflict:failed/unconfirmed notify:successful due:1m1s"},
-		{"the lease was marked as lapsed", lapsed, "owner", successful,
-			"done successful 201:done ever-unknown notify:successful due:1m1s"},
-		{"another attempt owns it", func(e *ledger.Entry) { e.Owner = "second" }, "owner", successful,
-			"done successful 201:done notify:successful due:1m1s"},
-		{"another attempt was accepted", both(outcome(done), func(e *ledger.Entry) { e.Owner = "second" }), "owner",
-			successful, "done pending 201:done due:1m0s"},
-		{"after a refusal", outcome(refused), "owner", successful,
-			"refused failed 403:refused conflict:successful/final"},
-		{"a failure after a refusal", outcome(refused), "owner", failed, "refused failed 403:refused"},
-	} {
-		e := reserved(ledger.Payment)
-		c.before(e)
-		e.ApplyOutcome(c.owner, c.outcome, at)
-		assertSummary(t, c.name, e, c.want)
-		again := e.Clone()
-		if again.ApplyOutcome(c.owner, c.outcome, at) || len(again.Outbox.Waiting) != len(e.Outbox.Waiting) {
-			t.Errorf("%s: the outcome changed the entry twice: %s", c.name, summary(again))
-		}
-	}
-	e := reserved(ledger.Payment)
-	if e.ApplyOutcome("owner", failed, at); e.FailureReason != ledger.NotEnoughFunds || !e.Poll.At.IsZero() {
-		t.Errorf("a failure at once has the reason %q, and a lookup at %s", e.FailureReason, e.Poll.At)
-	}
-	for _, o := range []ledger.CallOutcome{refused, unknown, released} {
-		o.Report = successful.Report // it goes only with Done
-		e := reserved(ledger.Payment)
-		if e.ApplyOutcome("owner", o, at); e.Status == ledger.Successful {
-			t.Errorf("%s with a report: %s", o.State, summary(e))
-		}
-	}
-}
-
 // decision "unread-callbacks": the lookup becomes due at once. A payment without lookups gets none.
 func TestRequestLookup(t *testing.T) {
 	now := start.Add(10 * time.Second)

@@ -27,8 +27,6 @@ type CallOutcome struct {
 	OperatorReference string
 	NotifToken        string
 	DriverData        string
-	// Report goes with Done of a payment that its operator decided at once; nil for pending.
-	Report *StatusReport
 	// Receipts goes with Done of an SMS: the operator's receipts that came before its response.
 	Receipts []Status
 	// BindAt goes with Done of an SMS whose binding failed: its next attempt.
@@ -113,9 +111,6 @@ func (e *Entry) ApplyOutcome(owner string, outcome CallOutcome, now time.Time) b
 	if !outcome.apply(e, owner, now) {
 		return false
 	}
-	if outcome.State == Done && outcome.Report != nil {
-		e.ApplyFinalStatus(*outcome.Report, now)
-	}
 	if late && (e.State == Done || e.State == Refused) {
 		outcome.enqueueLate(e, e.Status != status, now)
 	}
@@ -182,15 +177,9 @@ func (o *CallOutcome) apply(e *Entry, owner string, now time.Time) bool {
 
 // succeed is ApplyOutcome for a success of any owner, former or not.
 func (o *CallOutcome) succeed(e *Entry, now time.Time) bool {
-	reported := Successful
-	if o.Report != nil {
-		reported = o.Report.Status
-	}
 	switch {
-	case e.State == Refused && reported == e.Status:
-		return false
 	case e.State == Refused:
-		return e.addConflict(Conflict{Status: reported, Reason: reasonFinal, Source: sourceResponse, At: now})
+		return e.addConflict(Conflict{Status: Successful, Reason: reasonFinal, Source: sourceResponse, At: now})
 	case e.State == Done && (e.Response.Status != 0 || o.ResponseStatus == 0):
 		return false
 	}

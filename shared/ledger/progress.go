@@ -63,12 +63,9 @@ const (
 	reasonUnconfirmed = "unconfirmed"
 	sourceCallback    = "callback"
 	sourceLookup      = "getStatus"
-	sourceResponse    = SourceResponse
+	sourceResponse    = "response"
 	sourceManual      = "manual"
 )
-
-// SourceResponse is the source of a report that the operator's response to our own call made.
-const SourceResponse = "response"
 
 // FailureReason is why a payment was not paid, in the word that the merchant gets (decision "pay-failure-reason").
 type FailureReason string
@@ -111,7 +108,7 @@ const (
 // StatusReport is a final status of a payment with the values that the operator reported along with it.
 type StatusReport struct {
 	Status Status // Successful, Failed, Cancelled or Expired
-	Source string // "callback", "getStatus" or SourceResponse
+	Source string // "callback", "getStatus" or "manual"
 	// HasAmount is true if the operator reported the amount. AmountMinor is in the currency's minor units, -1 if the
 	// text was not an amount. Currency is "" if none was reported.
 	HasAmount   bool

@@ -104,8 +104,6 @@ type PayCall struct {
 // PayResponse is an operator's response to a payment. The page's fields are set only on the web channel.
 type PayResponse struct {
 	Result
-	// Status is Successful or Failed if the platform decided the payment at once, with Succeeded; "" for pending.
-	Status ledger.Status
 	// DriverData is stored with the entry, and is Call.DriverData of every later call; at most 512 characters.
 	DriverData string
 	PayToken   string
