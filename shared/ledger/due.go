@@ -27,7 +27,7 @@ func (e *Entry) Reschedule() {
 	}
 }
 
-// sooner is the earlier of two times, of which zero means never.
+// sooner is the earlier of two times. Zero means never.
 func sooner(due, at time.Time) time.Time {
 	if at.IsZero() || !due.IsZero() && !at.Before(due) {
 		return due

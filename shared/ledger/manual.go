@@ -96,7 +96,7 @@ func (m *ManualOutcome) resolveCall(e *Entry, now time.Time) error {
 	if !applied && !unknowable && m.Outcome != ManuallyNotApplied {
 		return ErrInvalidResolution
 	}
-	if !e.OutcomeUncertain(now) || unknowable && e.reported(e.Kind) {
+	if !e.OutcomeUncertain(now) || unknowable && e.hasReport(e.Kind) {
 		return ErrOutcomeKnown
 	}
 	outcome := CallOutcome{State: Done}

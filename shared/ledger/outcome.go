@@ -204,7 +204,7 @@ func (o *CallOutcome) leaveUnknown(e *Entry, now time.Time) {
 	if o.State == Unknown {
 		o.store(e)
 	}
-	if e.reported(e.Kind) && (e.Kind == SMS || o.State == Unknown && e.Response.Status != 0) {
+	if e.hasReport(e.Kind) && (e.Kind == SMS || o.State == Unknown && e.Response.Status != 0) {
 		e.State = Done
 	}
 	if o.State == Refused {
@@ -228,7 +228,7 @@ func (o *CallOutcome) schedulePoll(e *Entry, now time.Time) {
 
 // releasable is true if no attempt of the entry can have been applied, not only this one.
 func (o *CallOutcome) releasable(e *Entry) bool {
-	if e.reported(e.Kind) || e.Claim.Status != "" {
+	if e.hasReport(e.Kind) || e.Claim.Status != "" {
 		return false
 	}
 	return o.UnbindBody || !e.EverUnknown
@@ -265,7 +265,7 @@ func (e *Entry) MarkLapsed(now, next time.Time) bool {
 	}
 	e.State, e.EverUnknown, e.NothingSent, e.Poll.At = Unknown, true, false, next
 	e.addAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
-	if e.reported(e.Kind) {
+	if e.hasReport(e.Kind) {
 		e.State, e.Poll.At = Done, time.Time{}
 	}
 	return true

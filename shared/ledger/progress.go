@@ -149,9 +149,9 @@ func (a Amount) mismatch(r StatusReport) string {
 // StatusFinal is true if the entry's status is final. State is another dimension: a charge that is Done has no status.
 func (p *Progress) StatusFinal() bool { return p.Status.Final() }
 
-// reported is true if the operator reported the result other than in its response to our call: a payment's final
+// hasReport is true if the operator reported the result other than in its response to our call: a payment's final
 // status, or any receipt of an SMS.
-func (p *Progress) reported(kind Kind) bool {
+func (p *Progress) hasReport(kind Kind) bool {
 	switch kind {
 	case Payment:
 		return p.StatusFinal()

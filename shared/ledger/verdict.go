@@ -93,7 +93,7 @@ func decideSMS(existing *Entry, repeat Verdict) Verdict {
 	switch {
 	case existing.State == Refused:
 		return StoredResponse
-	case existing.State == Done || existing.reported(existing.Kind):
+	case existing.State == Done || existing.hasReport(existing.Kind):
 		return KeyTaken
 	default: // Unknown, or a reservation that lapsed
 		return repeat

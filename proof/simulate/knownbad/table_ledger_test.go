@@ -113,7 +113,7 @@ var ledgerVariants = []variant{
 	{
 		name: "receipt-steps-back", breaks: "an SMS returns to an earlier delivery status", invariants: []int{2, 4},
 		edits: []edit{{
-			"shared/ledger/receipt.go", "status.progress() <= e.Status.progress() {", "status == e.Status {",
+			"shared/ledger/report.go", "status.progress() <= e.Status.progress() {", "status == e.Status {",
 		}},
 	},
 	{

@@ -14,7 +14,7 @@ var notificationVariants = []variant{
 		name: "receipt-not-notified", breaks: "a delivery status is stored without its notification",
 		invariants: []int{8},
 		edits: []edit{{
-			"shared/ledger/receipt.go", "e.Outbox.enqueue(e.Key, status, now)\n", "_ = e.Outbox.enqueue\n",
+			"shared/ledger/report.go", "e.Outbox.enqueue(e.Key, status, now)\n", "_ = e.Outbox.enqueue\n",
 		}},
 	},
 	{

@@ -58,9 +58,9 @@ var sweepVariants = []variant{
 	{
 		name: "lapsed-is-released", breaks: "the sweep frees the key of a lapsed reservation", invariants: []int{1, 6},
 		edits: []edit{{
-			outcomeFile, "if e.reported(e.Kind) {\n\t\te.State, e.Poll.At = Done, time.Time{}",
+			outcomeFile, "if e.hasReport(e.Kind) {\n\t\te.State, e.Poll.At = Done, time.Time{}",
 			"e.State, e.EverUnknown, e.Poll.At = Released, false, time.Time{}\n\t" +
-				"if e.reported(e.Kind) {\n\t\te.State, e.Poll.At = Done, time.Time{}",
+				"if e.hasReport(e.Kind) {\n\t\te.State, e.Poll.At = Done, time.Time{}",
 		}},
 	},
 	{

@@ -80,7 +80,7 @@ const (
 	dueFile        = "shared/ledger/due.go"
 	outboxFile     = "shared/ledger/outbox.go"
 	outcomeFile    = "shared/ledger/outcome.go"
-	paymentFile    = "shared/ledger/payment.go"
+	paymentFile    = "shared/ledger/report.go"
 	progressFile   = "shared/ledger/progress.go"
 	storeFile      = "shared/ledger/dynamo/store.go"
 	pipelineFile   = "shared/operation/pipeline.go"
