@@ -84,7 +84,8 @@ func TestPaths(t *testing.T) {
 
 // pathRoots are folders of the tree. A text that begins with one of them is a path.
 var pathRoots = []string{
-	"bench", "cmd", "deploy", "docs", "e2e", "functions", "gatewayctl", "internal", "local", "proof", "shared", "tools", "world",
+	"bench", "cmd", "deploy", "docs", "e2e", "functions", "gatewayctl", "internal", "local", "proof", "shared", "tools",
+	"world",
 }
 
 // pathOf recognises a path of the tree: it begins with one of the roots, or is a file at the top. The last part may be
