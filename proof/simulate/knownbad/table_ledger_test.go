@@ -155,7 +155,7 @@ var ledgerVariants = []variant{
 				outside.HangBefore, outside.TruncatedAfter, outside.GarbageBefore,
 				outside.ServerErrorBefore)).with(faultsOf(outside.CallbackTimes, outside.CallbackNever)),
 		edits: []edit{
-			{applyFile, "if lookup.Failed() {", "if lookup.Failed() && e == nil {"},
+			{"shared/confirm/lookup.go", "return r.Supported && !r.Responded", "return r.Supported && !r.Supported"},
 			{applyFile, "ledger.Unchanged && lookup.Responded && !", "ledger.Unchanged && !"},
 		},
 	},

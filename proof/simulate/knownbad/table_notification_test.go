@@ -126,7 +126,9 @@ var notificationVariants = []variant{
 		invariants: []int{2},
 		edits: []edit{{
 			"functions/relay/relay.go", "stored, result, err := delivery.Store(ctx, r.Book, entry, ",
-			"if newer, _ := r.Book.Find(ctx, entry.Key); newer != nil {\n\t\tentry.Version = newer.Version\n\t}\n\t" +
+			"read, cancel := context.WithTimeout(context.WithoutCancel(ctx), delivery.StoreTimeout)\n\t" +
+				"defer cancel()\n\tif newer, _ := r.Book.Find(read, entry.Key); newer != nil {\n\t\t" +
+				"entry.Version = newer.Version\n\t}\n\t" +
 				"stored, result, err := delivery.Store(ctx, r.Book, entry, ",
 		}},
 	},
