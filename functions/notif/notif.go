@@ -183,7 +183,7 @@ func (h *CallbackHandler) isScheduledClaim(entry *ledger.Entry, r operator.Statu
 	claim := entry.Claim
 	return !entry.StatusFinal() && claim.CheckAt.After(h.Now()) && claim.Status == r.Status &&
 		claim.OperatorReference == r.OperatorReference && claim.MSISDN == r.MSISDN &&
-		!h.Confirmer.NewStatusReport(entry, r, confirm.SourceCallback).Contradicts(entry)
+		!h.Confirmer.NewStatusReport(entry, r, ledger.SourceCallback).Contradicts(entry)
 }
 
 // confirmClaim calls getStatus, unless the payment is final already or the claim contradicts the entry, and returns the
@@ -193,7 +193,7 @@ func (h *CallbackHandler) confirmClaim(
 	ctx context.Context, req *apigw.Request, entry *ledger.Entry, report operator.StatusReport,
 ) func(*ledger.Entry) ledger.Effect {
 	now := ledger.Timestamp(h.Now())
-	claimReport := h.Confirmer.NewStatusReport(entry, report, confirm.SourceCallback)
+	claimReport := h.Confirmer.NewStatusReport(entry, report, ledger.SourceCallback)
 	if entry.StatusFinal() || claimReport.Contradicts(entry) {
 		return func(e *ledger.Entry) ledger.Effect { return e.ApplyFinalStatus(claimReport, now) }
 	}
@@ -205,7 +205,7 @@ func (h *CallbackHandler) confirmClaim(
 	if !lookup.StatusFinal {
 		return addClaim
 	}
-	lookupReport := h.Confirmer.NewStatusReport(entry, lookup.Report, confirm.SourceStatus)
+	lookupReport := h.Confirmer.NewStatusReport(entry, lookup.Report, ledger.SourceLookup)
 	return func(e *ledger.Entry) ledger.Effect {
 		effect := e.ApplyFinalStatus(lookupReport, now)
 		if lookupReport.Status != claimReport.Status {

@@ -106,27 +106,27 @@ func (o *Operation) send(
 	if !needed || a.Stored.DriverData != "" {
 		return operator.Pay(ctx, driver, call)
 	}
-	material, result := preparer.Prepare(ctx, call)
+	data, result := preparer.Prepare(ctx, call)
 	if result.Outcome != operator.Succeeded {
 		return operator.PayResponse{Result: result}
 	}
-	stored, err := o.storeMaterial(ctx, a.Stored, material)
+	stored, err := o.storeDriverData(ctx, a.Stored, data)
 	if err != nil {
 		notSent := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
 		return operator.PayResponse{Result: operator.Result{Outcome: operator.NotApplied, Fault: notSent}}
 	}
-	a.Stored, call.DriverData = stored, material
+	a.Stored, call.DriverData = stored, data
 	return operator.Pay(ctx, driver, call)
 }
 
 var errNotPrepared = errors.New("the operator's key of the payment could not be stored")
 
-// storeMaterial stores the platform's key of a payment, and returns the reservation as stored.
-func (o *Operation) storeMaterial(
-	ctx context.Context, reservation *ledger.Entry, material string,
+// storeDriverData stores the platform's key of a payment, and returns the reservation as stored.
+func (o *Operation) storeDriverData(
+	ctx context.Context, reservation *ledger.Entry, data string,
 ) (*ledger.Entry, error) {
 	stored, err := o.Pipeline.Book.ChangeKnown(ctx, reservation, func(e *ledger.Entry) error {
-		if !e.StoreDriverData(reservation.Owner, material, ledger.Timestamp(o.Pipeline.Now())) {
+		if !e.StoreDriverData(reservation.Owner, data, ledger.Timestamp(o.Pipeline.Now())) {
 			return errNotPrepared
 		}
 		return nil

@@ -38,7 +38,7 @@ func (c *Confirmer) ApplyLookup(e *ledger.Entry, lookup LookupResult, lifetime t
 	row, effect := operator.CapabilitiesOf(e), ledger.Unchanged
 	switch {
 	case lookup.StatusFinal:
-		effect = e.ApplyFinalStatus(c.NewStatusReport(e, lookup.Report, SourceStatus), now)
+		effect = e.ApplyFinalStatus(c.NewStatusReport(e, lookup.Report, ledger.SourceLookup), now)
 	case lookup.NotFound && isNeverSent(row, e, now),
 		isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
 		effect = e.EndNeverSent(now)

@@ -15,12 +15,6 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-// The sources of a report, as conflicts name them.
-const (
-	SourceCallback = "callback"
-	SourceStatus   = "getStatus"
-)
-
 // Confirmer looks payments up at their operators, and applies what operators report.
 type Confirmer struct {
 	Operators *operator.DriverDirectory

@@ -108,7 +108,7 @@ func TestNewStatusReport(t *testing.T) {
 			report := operator.StatusReport{
 				Status: ledger.Failed, Amount: c.amount, Currency: "XOF", Reason: ledger.NotEnoughFunds,
 			}
-			got := k.Confirmer.NewStatusReport(e, report, confirm.SourceStatus)
+			got := k.Confirmer.NewStatusReport(e, report, ledger.SourceLookup)
 			want := ledger.StatusReport{
 				Status: ledger.Failed, Source: "getStatus", Currency: "XOF", UserSMS: true,
 				FailureReason: ledger.NotEnoughFunds, HasAmount: c.hasAmount, AmountMinor: c.minor,
@@ -122,7 +122,7 @@ func TestNewStatusReport(t *testing.T) {
 		o := &deliverytest.Operator{}
 		k := deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o})
 		e := k.StorePendingPayment("DemoShop_1")
-		if k.Confirmer.NewStatusReport(e, operator.StatusReport{}, confirm.SourceCallback).UserSMS {
+		if k.Confirmer.NewStatusReport(e, operator.StatusReport{}, ledger.SourceCallback).UserSMS {
 			t.Error("an SMS is owed that the operator cannot send")
 		}
 	})

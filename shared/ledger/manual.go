@@ -138,7 +138,7 @@ func (m *ManualOutcome) resolvePayment(e *Entry, now time.Time) error {
 		return nil
 	case e.State == Done && !e.OutcomeUncertain(now) && now.Sub(e.ReservedAt) < m.Lifetime:
 		return ErrStillPending
-	case e.ApplyFinalStatus(StatusReport{Status: status, Source: sourceManual, UserSMS: m.UserSMS}, now) != Applied:
+	case e.ApplyFinalStatus(StatusReport{Status: status, Source: SourceManual, UserSMS: m.UserSMS}, now) != Applied:
 		return ErrOutcomeKnown
 	}
 	return nil

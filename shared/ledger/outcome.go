@@ -179,7 +179,7 @@ func (o *CallOutcome) apply(e *Entry, owner string, now time.Time) bool {
 func (o *CallOutcome) succeed(e *Entry, now time.Time) bool {
 	switch {
 	case e.State == Refused:
-		return e.addConflict(Conflict{Status: Successful, Reason: reasonFinal, Source: sourceResponse, At: now})
+		return e.addConflict(Conflict{Status: Successful, Reason: reasonFinal, Source: SourceResponse, At: now})
 	case e.State == Done && (e.Response.Status != 0 || o.ResponseStatus == 0):
 		return false
 	}
@@ -208,7 +208,7 @@ func (o *CallOutcome) leaveUnknown(e *Entry, now time.Time) {
 		e.State = Done
 	}
 	if o.State == Refused {
-		e.addConflict(Conflict{Status: Failed, Reason: reasonFinal, Source: sourceResponse, At: now})
+		e.addConflict(Conflict{Status: Failed, Reason: reasonFinal, Source: SourceResponse, At: now})
 	}
 	o.schedulePoll(e, now)
 }

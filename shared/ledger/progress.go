@@ -36,7 +36,7 @@ type Claim struct {
 type Conflict struct {
 	Status Status    `json:"su"`
 	Reason string    `json:"re"` // "final", "amount", "currency", "unconfirmed"
-	Source string    `json:"so"` // "callback", "getStatus", "response" (to our own call), "manual"
+	Source string    `json:"so"` // SourceCallback ...
 	At     time.Time `json:"at"`
 }
 
@@ -57,14 +57,18 @@ const (
 // MaxConflicts bounds the conflicts of an entry. Each is kept once, and there are fewer kinds of them.
 const MaxConflicts = 20
 
-// The reasons and the sources of conflicts.
+// The reasons of conflicts.
 const (
 	reasonFinal       = "final"
 	reasonUnconfirmed = "unconfirmed"
-	sourceCallback    = "callback"
-	sourceLookup      = "getStatus"
-	sourceResponse    = "response"
-	sourceManual      = "manual"
+)
+
+// The sources of a report, as conflicts name them. The values are stored.
+const (
+	SourceCallback = "callback"
+	SourceLookup   = "getStatus"
+	SourceResponse = "response" // the operator's response to our own call
+	SourceManual   = "manual"
 )
 
 // FailureReason is why a payment was not paid, in the word that the merchant gets (decision "pay-failure-reason").
@@ -108,7 +112,7 @@ const (
 // StatusReport is a final status of a payment with the values that the operator reported along with it.
 type StatusReport struct {
 	Status Status // Successful, Failed, Cancelled or Expired
-	Source string // "callback", "getStatus" or "manual"
+	Source string // SourceCallback ...
 	// HasAmount is true if the operator reported the amount. AmountMinor is in the currency's minor units, -1 if the
 	// text was not an amount. Currency is "" if none was reported.
 	HasAmount   bool
@@ -198,7 +202,7 @@ func (p *Progress) rejectClaim(now time.Time) Effect {
 
 // addUnconfirmed keeps a callback's claim that no lookup confirmed.
 func (p *Progress) addUnconfirmed(claimed Status, now time.Time) Effect {
-	return p.recordConflict(Conflict{Status: claimed, Reason: reasonUnconfirmed, Source: sourceCallback, At: now})
+	return p.recordConflict(Conflict{Status: claimed, Reason: reasonUnconfirmed, Source: SourceCallback, At: now})
 }
 
 // recordConflict is addConflict as an Effect: a known conflict is Unchanged, so that a repeated callback alarms once.

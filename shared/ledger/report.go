@@ -59,7 +59,7 @@ func (e *Entry) AddClaim(claim Claim, now time.Time) Effect {
 		return Unchanged
 	}
 	if e.StatusFinal() {
-		return e.recordConflict(Conflict{Status: claim.Status, Reason: reasonFinal, Source: sourceCallback, At: now})
+		return e.recordConflict(Conflict{Status: claim.Status, Reason: reasonFinal, Source: SourceCallback, At: now})
 	}
 	if e.State == Released && claim.Status != Successful {
 		return Unchanged
@@ -94,7 +94,7 @@ func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
 	if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status == Successful || e.StatusFinal() {
 		return Unchanged
 	}
-	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: sourceLookup}, now)
+	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: SourceLookup}, now)
 }
 
 // EndNeverSent ends an unknown payment that certainly never reached its operator, or whose page no payer has got
@@ -107,7 +107,7 @@ func (e *Entry) EndNeverSent(now time.Time) Effect {
 	}
 	e.EverUnknown, e.NothingSent = false, false
 	if e.Response.Status != 0 {
-		return e.ApplyFinalStatus(StatusReport{Status: Failed, Source: sourceLookup}, now)
+		return e.ApplyFinalStatus(StatusReport{Status: Failed, Source: SourceLookup}, now)
 	}
 	e.State, e.Poll = Released, Poll{}
 	return Applied
