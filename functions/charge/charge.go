@@ -63,7 +63,6 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	// Reserve the charge, then its referenceCode, then its amount in the merchant's day.
 	a.Entry, a.Key = o.newEntry(a, params), params.idempotencyKey()
 	a.Location = resource.ChargeURL(req.BaseURL, a.Entry.ID)
-	body := params.responseBody(a.Entry.ID, a.Location)
 	reserved, err := o.Pipeline.Reserve(ctx, a, nil)
 	switch {
 	case err != nil:
@@ -73,7 +72,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	case a.Stored.Response.Status == 0:
 		// It was manually resolved as applied. The retry has the same facts, so it makes the response (decision
 		// "unknown-by-hand").
-		err = o.Pipeline.StoreMissingResponse(ctx, a, body)
+		err = o.Pipeline.StoreMissingResponse(ctx, a, params.responseBody(a.Stored.ID, a.Location))
 	}
 	if err != nil {
 		return apigw.Response{}, err
@@ -87,7 +86,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 			return operator.PayResponse{Result: operator.Charge(ctx, driver, params.operatorCall(common))}
 		})
 	// Record the outcome and respond.
-	notifyURL := a.Profile.ChargeNotifURL()
+	body, notifyURL := params.responseBody(a.Stored.ID, a.Location), a.Profile.ChargeNotifURL()
 	err = o.Pipeline.RecordOutcome(ctx, a, response.Result, operation.CallOutcomes{
 		Done:    ledger.CallOutcome{ResponseStatus: http.StatusCreated, ResponseBody: body, NotifyURL: notifyURL},
 		Refused: ledger.CallOutcome{NotifyURL: notifyURL},
