@@ -15,6 +15,7 @@ import (
 
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
+	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
@@ -242,7 +243,7 @@ func Open(s *session.Session, merchants []*merchant.Profile, since time.Time) it
 // Change changes an entry, or returns why it refuses to. ledger.ErrUnchanged leaves the entry as it is.
 type Change func(*ledger.Entry) error
 
-// ChangeIf is the entryChange that leaves an entry as it is if change returns false.
+// ChangeIf is the Change that leaves an entry as it is if change returns false.
 func ChangeIf(change func(*ledger.Entry) bool) Change {
 	return func(e *ledger.Entry) error {
 		if change(e) {
@@ -258,11 +259,8 @@ func Apply(s *session.Session, key ledger.Key, change Change) (*ledger.Entry, er
 	return book.Change(s, key, change)
 }
 
-// Resolve is changeEntry, and adjusts the merchant's daily amount. limitRefundErr is why a refund failed: the
-// entry is changed all the same.
-func Resolve(
-	s *session.Session, key ledger.Key, change Change,
-) (resolved *ledger.Entry, limitRefundErr, err error) {
+// Resolve is Apply, and adjusts the merchant's daily amount.
+func Resolve(s *session.Session, key ledger.Key, change Change) (dailyamount.StoredChange, error) {
 	var refused error
 	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
 		return Apply(s, key, ChangeIf(change))
@@ -272,7 +270,7 @@ func Resolve(
 		return refused == nil
 	})
 	if refused != nil && !errors.Is(refused, ledger.ErrUnchanged) {
-		return nil, nil, refused
+		return dailyamount.StoredChange{}, refused
 	}
-	return stored.Entry, stored.RefundErr, err
+	return stored, err
 }

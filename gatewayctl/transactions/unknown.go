@@ -101,14 +101,14 @@ func (c *unknownResolve) Run(s *session.Session) error {
 	}
 	var resolved *ledger.Entry
 	return s.ExecuteAndShow("resolve as "+c.As, key.String()+" of "+e.Merchant.Name, func() (string, error) {
-		var limitRefundErr, failed error
-		resolved, limitRefundErr, failed = entries.Resolve(s, key, change)
+		stored, failed := entries.Resolve(s, key, change)
 		if failed != nil {
 			return "nothing", failed
 		}
-		if limitRefundErr != nil {
-			fmt.Fprintln(s.Stderr, "The amount still counts against the merchant's daily limit:", limitRefundErr)
+		if stored.RefundErr != nil {
+			fmt.Fprintln(s.Stderr, "The amount still counts against the merchant's daily limit:", stored.RefundErr)
 		}
+		resolved = stored.Entry
 		return outcomeText(resolved), nil
 	}, func() error { return entries.ShowHistory(s, resolved) })
 }
