@@ -197,10 +197,14 @@ func (p *platform) accepted(c platformCallback) {
 		checker.fail(5, "%s: a callback of another account was applied", e.Key)
 	}
 	report := outside.Callback{Kind: outside.KindPayment, Key: e.Route.UpstreamKey}
+	isSuccess := bytes.Contains(c.body, []byte(`"`+row.success+`"`))
 	switch {
 	case c.isForeign:
 		return
-	case bytes.Contains(c.body, []byte(`"`+row.success+`"`)):
+	case isSuccess && row.unconfirmed != "" && bytes.Contains(c.body, []byte(row.unconfirmed)):
+		checker.unreadCallback(c.address)
+		return
+	case isSuccess:
 		report.Status = string(ledger.Successful)
 	case row.failure != "" && bytes.Contains(c.body, []byte(`"`+row.failure+`"`)):
 		report.Status = string(ledger.Failed)

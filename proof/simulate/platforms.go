@@ -38,10 +38,11 @@ type platformRow struct {
 	key, upstreamKey, order          string // key is the stub's; mtn-momo has it in a header
 	payer, payerPrefix, onlyCurrency string
 	// reportKey is the upstream key in a static callback. success and failure are the words in a callback for a payment
-	// that ended; without failure there is no such word.
-	reportKey, success, failure string
-	isMinor                     bool // the amount is in minor units
-	expires                     bool // it ends payments itself before our lifetime (invariant 1 is weaker)
+	// that ended; without failure there is no such word. A callback with unconfirmed in it says no success.
+	reportKey, success, failure, unconfirmed string
+
+	isMinor bool // the amount is in minor units
+	expires bool // it ends payments itself before our lifetime (invariant 1 is weaker)
 }
 
 var platformRows = []platformRow{
@@ -52,7 +53,8 @@ var platformRows = []platformRow{
 		success: "COMPLETED", failure: "FAILED"},
 	{name: "orange-cm", prefix: "/orangecm", payPath: "/omcoreapis/1.0.2/mp/pay", key: "payToken",
 		upstreamKey: "orderId", order: "orderId", payer: "subscriberMsisdn", payerPrefix: "237", onlyCurrency: "XAF",
-		expires: true, success: "SUCCESSFULL", failure: "FAILED"}, //nolint:misspell // the platform's
+		expires: true, success: "SUCCESSFULL", failure: "FAILED", //nolint:misspell // the platform's
+		unconfirmed: `"confirmtxnstatus":null`},
 	{name: "wave-checkout", prefix: "/wave", payPath: "/v1/checkout/sessions", key: "client_reference",
 		upstreamKey: "client_reference", order: "client_reference", payer: "restrict_payer_mobile", expires: true,
 		reportKey: "data.client_reference", success: "checkout.session.completed"},
