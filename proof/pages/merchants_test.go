@@ -221,6 +221,42 @@ func TestOperatorsAreDocumented(t *testing.T) {
 	}
 }
 
+// TestShortCodesAreDocumented compares the merchants' table of short codes with the platforms' rows. A code has a
+// condition if another platform of the operator sends a push.
+func TestShortCodesAreDocumented(t *testing.T) {
+	var want [][]string
+	for _, name := range operator.Names() {
+		for _, country := range market.Alpha2s() {
+			dials, hasPush := "", false
+			for _, platform := range operator.Platforms() {
+				row, _ := operator.FindCapabilities(platform)
+				if row.DriverName == "gateway" || !row.Offers(operator.Service{
+					Operator: name, Country: country, Operation: operator.AccountPay, Channel: "ussd",
+				}) {
+					continue
+				}
+				if code := row.ShortCode(name, country); code != "" {
+					dials = code
+				} else {
+					hasPush = true
+				}
+			}
+			if dials == "" {
+				continue
+			}
+			cell := "`" + dials + "`"
+			if hasPush {
+				cell += ", if no push comes"
+			}
+			want = append(want, []string{"`" + name + "`", country, cell})
+		}
+	}
+	got := tableRows(t, merchantsPage, "When does the customer dial a short code?")[1:]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("short codes (-want +got):\n%s", diff)
+	}
+}
+
 // needsOTP reports whether an operator's own platform requires otp_code on tpe and ussd: by its row, or, if some of its
 // operators need one, by its driver.
 func needsOTP(t *testing.T, name, country string) bool {
