@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"mobilegateway/shared/fault"
@@ -62,5 +64,24 @@ func TestCallResult(t *testing.T) {
 		if got := callResult(c.result); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
+		if reasons := documentedReasons(t, c.want.Outcome); c.want.Reason != "" &&
+			!strings.Contains(reasons, "`"+c.want.Reason+"`") {
+			t.Errorf("docs/operations.md has the reasons %s of %s, want %s too", reasons, c.want.Outcome, c.want.Reason)
+		}
 	}
+}
+
+// documentedReasons returns the reasons of an outcome from the engineers' table.
+func documentedReasons(t *testing.T, outcome string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, found := strings.Cut(string(page), "\n| `"+outcome+"` | ")
+	if !found {
+		t.Fatalf("docs/operations.md has no row of the outcome %s", outcome)
+	}
+	row, _, _ = strings.Cut(row, "\n")
+	return row
 }
