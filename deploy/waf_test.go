@@ -70,6 +70,7 @@ func TestExemptions(t *testing.T) {
 		{"POST", "/c%61llbacks/v1/payments/orange/Shop_1/t", "", anonymousRules},
 		{"POST", "/dev%2Fcallbacks%2Fv1%2Fx", "", anonymousRules},
 		{"POST", lookup + "/callbacks/v1/x", "", anonymousRules},
+		{"GET", lookup + "/callbacks/v1/x", "", anonymousRules},
 		{"POST", lookup + "%2Fcallbacks%2F", "", anonymousRules},
 		{"POST", lookup + "%2Fcallbacks%2Fv1%2F", "", anonymousRules},
 		{"POST", lookup + "%252Fcallbacks%252Fv1%252F", "", anonymousRules},
