@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -24,8 +25,8 @@ func (b *TrackedWriter) Write(text []byte) (int, error) {
 // MaskedQuery replaces the query of a URL: a merchant may keep a secret in it.
 const MaskedQuery = "?***"
 
-// addressEnds are the characters that end an address in a text: a merchant's may have each other one.
-const addressEnds = " \t\r\n"
+// addressPattern matches an address in a text, from its slashes on: a merchant's may have each character but these.
+var addressPattern = regexp.MustCompile(`://[^ \t\r\n]*`)
 
 // addressClosers are the characters behind an address that belong to the text, although an address may have them.
 const addressClosers = ",;:.'`>)\\\""
@@ -50,26 +51,13 @@ func CleanText(text string) string { return EscapeUnprintable(MaskQueries(text))
 
 // MaskQueries replaces the query of each URL in a text.
 func MaskQueries(text string) string {
-	var masked strings.Builder
-	for {
-		start := strings.Index(text, "://")
-		if start < 0 {
-			break
+	return addressPattern.ReplaceAllStringFunc(text, func(found string) string {
+		address := trimClosers(found)
+		if before, _, hasQuery := strings.Cut(address, "?"); hasQuery {
+			return before + MaskedQuery + found[len(address):]
 		}
-		end := len(text)
-		if length := strings.IndexAny(text[start:], addressEnds); length >= 0 {
-			end = start + length
-		}
-		address := text[:start] + trimClosers(text[start:end])
-		if query := strings.IndexByte(address[start:], '?'); query >= 0 {
-			masked.WriteString(address[:start+query] + MaskedQuery)
-		} else {
-			masked.WriteString(address)
-		}
-		masked.WriteString(text[len(address):end])
-		text = text[end:]
-	}
-	return masked.String() + text
+		return found
+	})
 }
 
 // trimClosers returns an address without the punctuation of the text behind it. A bracket that it opened stays.
