@@ -202,16 +202,13 @@ func (c *auditComparison) add(sequence int64, fault, detail string, r auditlog.R
 // chooses the times in it, and an old time would hide the fault from --since.
 func (c *auditComparison) provedTime(sequence int64) (at time.Time) {
 	nearest := int64(math.MaxInt64)
-	for copied, documents := range c.copies {
-		if copied < sequence || copied > nearest {
-			continue
+	for copied := range c.copies {
+		if copied >= sequence {
+			nearest = min(nearest, copied)
 		}
-		nearest, at = copied, time.Time{}
-		for _, e := range documents {
-			if done := cmp.Or(e.CompletedAt, e.At); done.After(at) {
-				at = done
-			}
-		}
+	}
+	for _, e := range c.copies[nearest] {
+		at = session.Latest(at, cmp.Or(e.CompletedAt, e.At))
 	}
 	return at
 }
