@@ -25,8 +25,6 @@ type Table struct {
 	Name   string
 }
 
-var _ Log = Table{}
-
 // auditDocument is the attribute of a record as a JSON document.
 const auditDocument = "document"
 
@@ -145,8 +143,6 @@ type LogCopies struct {
 	Group  string
 }
 
-var _ Copies = LogCopies{}
-
 // Write implements AuditCopies. The service accepts a request and may still reject its line, for example by its time.
 func (l LogCopies) Write(ctx context.Context, at time.Time, document string) error {
 	out, err := l.Client.PutLogEvents(ctx, &cloudwatchlogs.PutLogEventsInput{
@@ -191,8 +187,6 @@ const auditStream = "audit"
 // FileCopies are AuditCopies in a file of this machine, one line for each record. Only a local run uses it, because its
 // user may change the file.
 type FileCopies struct{ Path string }
-
-var _ Copies = FileCopies{}
 
 // Write implements AuditCopies.
 func (f FileCopies) Write(_ context.Context, _ time.Time, document string) error {

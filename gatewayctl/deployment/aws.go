@@ -30,14 +30,6 @@ import (
 // secretsManagerStore is a SecretStore in Secrets Manager.
 type secretsManagerStore struct{ client *secretsmanager.Client }
 
-var _ SecretStore = secretsManagerStore{}
-
-// The stages of the two versions that a revision is made of.
-const (
-	stageCurrent  = "AWSCURRENT"
-	stagePrevious = "AWSPREVIOUS"
-)
-
 // Get implements SecretStore.
 func (v secretsManagerStore) Get(ctx context.Context, name string) (StoredSecret, error) {
 	current := StoredSecret{Name: name}
@@ -72,7 +64,7 @@ func (v secretsManagerStore) readRevision(ctx context.Context, name string) (str
 			versions[stage] = id
 		}
 	}
-	sum := sha256.Sum256([]byte(name + "\x00" + versions[stageCurrent] + "\x00" + versions[stagePrevious]))
+	sum := sha256.Sum256([]byte(name + "\x00" + versions["AWSCURRENT"] + "\x00" + versions["AWSPREVIOUS"]))
 	return hex.EncodeToString(sum[:]), nil
 }
 
