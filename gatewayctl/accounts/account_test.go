@@ -56,7 +56,7 @@ func TestKeyOfAnotherCountryMovesTheAccount(t *testing.T) {
 func TestRenewArguments(t *testing.T) {
 	got := map[string]string{}
 	for _, platform := range servedPlatforms(func(operator.Capabilities) bool { return true }) {
-		got[platform] = RenewArguments(Ref{platform, "a1"})[1]
+		got[platform] = RenewArguments(operator.Pin{Platform: platform, Account: "a1"})[1]
 	}
 	want := map[string]string{
 		"sandbox": "rotate-token", "orange": "rotate-token", "mtn": "rotate-token", "wave-checkout": "rotate-token",

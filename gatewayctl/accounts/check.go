@@ -81,7 +81,7 @@ func (c *operatorCheck) checkAccount(
 	}
 	fields := credentials.ReadFields(stored.operators[account.Operator].Accounts[account.Account])
 	countries := stored.countriesOf(account)
-	refused := c.lookUp(s, directory, account)
+	refused := c.lookUp(s, directory, operator.Pin{Platform: account.Operator, Account: account.Account})
 	if refused == "" {
 		refused = c.compare(s, directory, account, stored)
 	}
@@ -97,8 +97,8 @@ func (c *operatorCheck) checkAccount(
 
 // lookUp looks up the status of an order that does not exist, in the operator's own protocol. It returns why the
 // account is not proven to work, "" if it is.
-func (c *operatorCheck) lookUp(s *session.Session, directory *operator.DriverDirectory, account AccountView) string {
-	row, _ := operator.FindCapabilities(account.Operator)
+func (c *operatorCheck) lookUp(s *session.Session, directory *operator.DriverDirectory, account operator.Pin) string {
+	row, _ := operator.FindCapabilities(account.Platform)
 	if !row.HasStatusLookup {
 		fmt.Fprintf(s.Stderr, "Account %s of %s was not looked up: the platform has no status lookup.\n",
 			account.Account, row.Platform)
@@ -112,7 +112,7 @@ func (c *operatorCheck) lookUp(s *session.Session, directory *operator.DriverDir
 		Key: ledger.Key{Kind: ledger.Payment, ID: checkOrderID},
 		Route: ledger.Route{
 			UpstreamKey: key, Operator: row.Reach[0].Operator, Country: row.Countries()[0],
-			Account: account.Operator + "/" + account.Account,
+			Account: account.Platform + "/" + account.Account,
 		},
 		Call: ledger.Call{DriverData: checkOrderID}, // for platforms that look up payments by a key of their own
 	}
@@ -152,7 +152,7 @@ func accountAdvice(s *session.Session, a AccountView, unusable, failed string) s
 	case unusable != "":
 		text = "correct what the error names: " + s.Command(session.ConfirmArguments("operator", "set", "FILE")...)
 	case strings.HasPrefix(failed, fault.IntegrationRejected.String()):
-		command := RenewArguments(Ref{a.Operator, a.Account})
+		command := RenewArguments(operator.Pin{Platform: a.Operator, Account: a.Account})
 		text = "the operator refuses its credentials: " + s.Command(command...)
 	}
 	return fmt.Sprintf("account %s of %s: %s", a.Account, a.Operator, text)

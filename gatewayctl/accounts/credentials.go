@@ -18,6 +18,25 @@ import (
 	"mobilegateway/shared/secret"
 )
 
+// Commands are the commands below operator.
+type Commands struct {
+	Set         operatorSet         `cmd:"" help:"Add or renew credentials from a file, and show the difference."`
+	RotateToken operatorRotateToken `cmd:"" help:"Renew the access token of one account."`
+	List        operatorList        `cmd:"" help:"List the operators' accounts, without tokens."`
+	Check       operatorCheck       `cmd:"" help:"Check each operation of an account; it sends only a status lookup."`
+	Route       routeCommands       `cmd:"" help:"Routes: which account serves an operator's new orders."`
+}
+
+// ProvideCredentials returns the credentials for the Run methods below operator (kong's provider).
+func (Commands) ProvideCredentials(s *session.Session) (Stored, error) { return ReadStored(s) }
+
+type operatorList struct{}
+
+// Run lists the accounts.
+func (c *operatorList) Run(s *session.Session, stored Stored) error {
+	return session.ShowList(s, accountViews(stored.operators))
+}
+
 // operatorCredentials is one platform in the secret. It keeps each account as it was written, with unknown fields.
 type operatorCredentials struct {
 	Current  string                     `json:"current"`
@@ -243,28 +262,25 @@ func findAccountSchema(platform string) (accountSchema, error) {
 
 // RenewArguments are the arguments of the command that renews what the operator refuses of an account: its token, or
 // the secrets of a platform that has no fixed token.
-func RenewArguments(account Ref) []string {
-	schema, _ := findAccountSchema(account.Operator) // a platform that is not known has no field
+func RenewArguments(account operator.Pin) []string {
+	schema, _ := findAccountSchema(account.Platform) // a platform that is not known has no field
 	if _, hasToken := schema.find("access_token"); !hasToken {
 		return session.ConfirmArguments("operator", "set", "FILE")
 	}
-	return session.ConfirmArguments("operator", "rotate-token", account.Operator, "FILE", "--account", account.ID)
+	return session.ConfirmArguments("operator", "rotate-token", account.Platform, "FILE", "--account", account.Account)
 }
 
 // countrySuffix ends the path of a field with one text for each country.
 const countrySuffix = ".*"
 
-// Ref names an account by its platform and its id.
-type Ref struct{ Operator, ID string }
-
-// RefOfPin returns the account that a transaction is pinned to.
-func RefOfPin(pin operator.Pin) Ref {
-	return Ref{strings.ToLower(pin.Platform), pin.Account}
+// AccountKey returns a pin that equals those of the same account, however they write the platform's name.
+func AccountKey(pin operator.Pin) operator.Pin {
+	return operator.Pin{Platform: strings.ToLower(pin.Platform), Account: pin.Account}
 }
 
-// refOf returns the account that a platform stores under an id. The ids 2024 and orange/2024 of orange are one account,
-// as transactions are pinned to it.
-func refOf(platform, id string) Ref { return RefOfPin(operator.ParsePin(id, platform)) }
+// storedAs returns the account that a platform stores under an id. The ids 2024 and orange/2024 of orange are one
+// account, as transactions are pinned to it.
+func storedAs(platform, id string) operator.Pin { return AccountKey(operator.ParsePin(id, platform)) }
 
 // maxCredentialsBytes is the size of the largest secret in bytes.
 const maxCredentialsBytes = 64 << 10

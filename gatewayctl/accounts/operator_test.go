@@ -51,7 +51,7 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 				t.Skip("it has no driver yet, or no status lookup")
 			}
 			server, d := newStatusServer(t), gatewayctltest.New(t)
-			e := d.MustReadEntry(d.AddUnknownPayment(d.OnboardShop()))
+			e := d.MustReadEntry(d.AddUnknownPayment(d.Onboard("ShopA")))
 			e.Route.Operator, e.Request.Channel, e.Route.Country = row.Reach[0].Operator, row.Channels[0],
 				row.Countries()[0]
 			e.Route.Account, e.DriverData, e.Amount.AsSent = name+"/a1", "key1", "1"

@@ -246,7 +246,7 @@ func routeChanges(s *session.Session, stored, next Stored, name string) (changes
 		}
 		change := RouteChange{service, selectionText(from, fromRouted), selectionText(to, toRouted), 0}
 		if from != to && from.Account != "" {
-			change.Live = counts[RefOfPin(from)]
+			change.Live = counts[AccountKey(from)]
 			if !left[from] {
 				fmt.Fprintf(s.Stderr, "%s stops taking new orders of the services below; its live transactions (%d) "+
 					"stay with it.\n", selectionText(from, true), change.Live)
@@ -311,8 +311,7 @@ func (c *routeCheck) Run(s *session.Session, stored Stored) error {
 			} else {
 				pin := operator.ParsePin(route.To, "")
 				if _, known := refused[pin]; !known {
-					account := AccountView{Operator: pin.Platform, Account: pin.Account}
-					refused[pin] = lookup.lookUp(s, directory, account)
+					refused[pin] = lookup.lookUp(s, directory, pin)
 				}
 				result.Error = refused[pin]
 			}

@@ -175,7 +175,7 @@ func (c *operatorRotateToken) Run(s *session.Session, stored Stored) error {
 		return err
 	}
 	stored.operators = next
-	return tryToken(s, AccountView{Operator: name, Account: id}, stored)
+	return tryToken(s, operator.Pin{Platform: name, Account: id}, stored)
 }
 
 // readToken reads the file, which has only the token.
@@ -196,7 +196,7 @@ func (c *operatorRotateToken) readToken(s *session.Session, field operator.Accou
 
 // tryToken looks up a status with an account that is not stored yet, and reports whether its operator accepts the
 // token. It never fails for it: an operator may accept a new token only when the old one ends.
-func tryToken(s *session.Session, account AccountView, next Stored) error {
+func tryToken(s *session.Session, account operator.Pin, next Stored) error {
 	value, err := next.encode()
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/webhook"
 )
 
@@ -274,7 +275,7 @@ func TestAttentionOutage(t *testing.T) {
 		err := accounts.CountLive(&session.Session{Context: t.Context(), System: deployment.System{Now: d.Clock()},
 		Flags: &session.Flags{}, Stores: d.Stores()})
 	lines := gatewayctltest.Attend(d, "attention --timeout 1s", gatewayctl.ExitWaiting)
-	if err != nil || counts[accounts.Ref{Operator: "sandbox", ID: "a1"}] != 3 ||
+	if err != nil || counts[operator.Pin{Platform: "sandbox", Account: "a1"}] != 3 ||
 		!strings.Contains(lines[0].Detail, "; 3 live transactions") {
 		t.Errorf("%v live by operator route set, %v: %+v", counts, err, lines)
 	}

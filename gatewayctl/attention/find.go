@@ -34,8 +34,7 @@ func (a *attention) addEntry(e *ledger.Entry) {
 	if a.lostCallback(e, closedAt) {
 		view.What = waitsCallback
 		view.Detail = fmt.Sprintf("the key of its callback address was revoked: contact operator %s, %s",
-			e.Route.Operator,
-			e.Route.UpstreamKey)
+			e.Route.Operator, e.Route.UpstreamKey)
 		a.add(view, closing...)
 	}
 	if conflicts := openConflicts(e, closedAt); len(conflicts) > 0 {
@@ -207,7 +206,7 @@ func firstAfter(times []time.Time, after time.Time) (first time.Time, count int)
 
 // addAccountUse adds what a transaction shows about its account.
 func (a *attention) addAccountUse(e *ledger.Entry) {
-	key := accounts.RefOfPin(operator.PinOf(e))
+	key := accounts.AccountKey(operator.PinOf(e))
 	use := a.accounts[key]
 	if use == nil {
 		use = &accountUse{acceptedAt: a.closed[accounts.CredentialsSubject]}
@@ -250,7 +249,7 @@ func (c *attentionList) addOperators(a *attention, profiles []*merchant.Profile)
 	a.addUnusableAccounts(directory, profiles)
 	confirmer := &confirm.Confirmer{Operators: directory, LookupTimeout: c.Timeout}
 	for key, use := range a.accounts {
-		subject := key.Operator + " " + key.ID
+		subject := key.Platform + " " + key.Account
 		if since, count := firstAfter(use.rejected, use.acceptedAt); count > 0 {
 			a.add(View{
 				Since: since, What: waitsCredentials, Subject: subject,
@@ -269,7 +268,7 @@ func (c *attentionList) addOperators(a *attention, profiles []*merchant.Profile)
 				Since: since, What: waitsLookups, Subject: subject,
 				Detail: fmt.Sprintf("%s; %s, such as %s", response.Cause, output.Plural(use.live, "live transaction"),
 					use.oldest.ID),
-			}, "operator", "check", key.Operator)
+			}, "operator", "check", key.Platform)
 		}
 	}
 	return nil
