@@ -18,7 +18,7 @@ import (
 
 // addRetriedPayment stores a payment that was delivered at the second attempt, two seconds after its creation.
 func addRetriedPayment(d *gatewayctltest.Tool) *ledger.Entry {
-	e := d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	e := d.AddDeliveredPayment(d.Onboard("ShopA"), 1, d.Now)
 	e.Outbox.Delivered[0].Attempts = 2
 	e.Outbox.FailedAttempts = []ledger.FailedAttempt{
 		{Status: ledger.Successful, Number: 1, At: d.Now.Add(time.Second), HTTPStatus: 503, Reason: "server"},
@@ -101,7 +101,7 @@ func TestReplayShowsBothDeliveries(t *testing.T) {
 // A replayed dead letter keeps its reason.
 func TestReplayOfDeadLetter(t *testing.T) {
 	d := gatewayctltest.New(t)
-	e := d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	e := d.AddDeliveredPayment(d.Onboard("ShopA"), 1, d.Now)
 	e.Outbox.Waiting, e.Outbox.Delivered = e.Outbox.Delivered, nil
 	e.Outbox.Waiting[0].DeliveredAt, e.Outbox.Waiting[0].Attempts, e.Outbox.Waiting[0].DeadReason = time.Time{}, 10,
 		"attempts"

@@ -15,6 +15,7 @@ import (
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/webhook"
 )
 
 // addressFlags choose the address of what is sent again (decision "notification-address").
@@ -71,105 +72,22 @@ func countDestinations(items []resendItem) []DestinationCount {
 // maxAddressRows bounds the addresses that people see; programs see all.
 const maxAddressRows = 10
 
-// resend sends notifications of several transactions again, or now.
+// resend sends notifications of several transactions again, or now: those of one transaction or, without an id, those
+// of a merchant.
 type resend struct {
 	addressFlags
-	action string
+	action       string
+	id, nameOrID string
 	// wanted reports whether an entry has a notification to send; change queues it and all that follow it.
 	wanted func(e *ledger.Entry) bool
 	change func(e *ledger.Entry, now time.Time) bool
 	// errEmpty is the error if no entry has one.
 	errEmpty error
-}
 
-// plan selects entries of a merchant, and checks the addresses to which their notifications would go.
-func (c resend) plan(entries iter.Seq2[*ledger.Entry, error], p *merchant.Profile) (resendPlan, error) {
-	plan := resendPlan{merchant: p, failed: []string{}}
-	for e, err := range entries {
-		if err != nil {
-			return plan, err
-		}
-		if !c.wanted(e) {
-			continue
-		}
-		e = e.Clone()
-		e.Outbox.SelectAddress(c.FormerAddress)
-		to := destinationOf(e, p)
-		if err := delivery.CheckNotificationURL(to.URL, e, p, c.AllowLoopback); err != nil {
-			plan.failed = append(plan.failed, fmt.Sprintf("%s: %s: %s", e.Key, to.URL, err))
-			continue
-		}
-		plan.items = append(plan.items, resendItem{e.Key, to})
-	}
-	if len(plan.items)+len(plan.failed) == 0 {
-		return plan, c.errEmpty
-	}
-	return plan, nil
-}
-
-// planOneOrRange is plan for one transaction, or without an id for a merchant's statuses of a time range.
-func (c resend) planOneOrRange(
-	s *session.Session, id, nameOrID string, r session.TimeRange,
-) (plan resendPlan, err error) {
-	if id != "" {
-		e, p, err := findNotified(s, id)
-		if err != nil {
-			return plan, err
-		}
-		return c.plan(func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, p)
-	}
-	from, to, err := r.Bounds()
-	if err != nil {
-		return plan, err
-	}
-	p, err := s.FindMerchant(nameOrID)
-	if err != nil {
-		return plan, err
-	}
-	return c.plan(entries.Between(s, p.ID, entries.FirstDay(p, from), to), p)
-}
-
-// run queues what was planned, each notification with its own webhook-id, and shows how many go where. prepare runs
-// before it, within the change; nil for nothing. It refuses to send to a new address while functions may have the
-// profile of before in their cache: they would still post to the former one.
-func (c resend) run(s *session.Session, plan resendPlan, subject, scope string, prepare func() error) error {
-	moved := slices.ContainsFunc(plan.items, func(item resendItem) bool { return item.to.Former != "" })
-	if from := s.EffectiveFrom(plan.merchant.UpdatedAt); moved && s.Now().Before(from) {
-		return fmt.Errorf("the profile was changed lately, and functions use its notif_url from %s on: "+
-			"run the command again then", output.FormatTime(from))
-	}
-	result := Result{Failed: plan.failed, Addresses: countDestinations(plan.items)}
-	err := s.Execute(c.action, subject, func() (string, error) {
-		if prepare != nil {
-			if err := prepare(); err != nil {
-				return "nothing", err
-			}
-		}
-		queue := entries.ChangeIf(func(e *ledger.Entry) bool {
-			e.Outbox.SelectAddress(c.FormerAddress)
-			return c.wanted(e) && c.change(e, ledger.Timestamp(s.Now()))
-		})
-		for i, item := range plan.items {
-			if _, err := entries.Apply(s, item.key, queue); err != nil {
-				result.Failed = append(result.Failed, item.key.String()+": "+err.Error())
-			} else {
-				result.Queued++
-			}
-			if (i+1)%entries.ProgressEvery == 0 {
-				fmt.Fprintf(s.Stderr, "%d of %d\n", i+1, len(plan.items))
-			}
-			if s.Err() != nil {
-				break
-			}
-		}
-		done := fmt.Sprintf("%s%d of %s queued", scope, result.Queued,
-			output.Plural(len(plan.items)+len(plan.failed), "transaction"))
-		if len(result.Addresses) == 1 {
-			done += " to " + result.Addresses[0].String()
-		}
-		return done, result.err(s.Err())
-	})
-	return errors.Join(err, s.Show(result, result.rows()))
+	merchant *merchant.Profile
+	items    []resendItem
+	failed   []string         // the transactions whose address is refused
+	closed   []webhook.Health // the servers whose fast path run opens first
 }
 
 type resendItem struct {
@@ -177,11 +95,91 @@ type resendItem struct {
 	to  Destination
 }
 
-// resendPlan has the transactions to send. failed are those whose address is refused.
-type resendPlan struct {
-	merchant *merchant.Profile
-	items    []resendItem
-	failed   []string
+// plan selects the entries, of a merchant those whose statuses are of a time range. It checks the addresses to which
+// their notifications would go.
+func (c *resend) plan(s *session.Session, r session.TimeRange) error {
+	found, err := c.find(s, r)
+	if err != nil {
+		return err
+	}
+	for e, err := range found {
+		if err != nil {
+			return err
+		}
+		if !c.wanted(e) {
+			continue
+		}
+		e = e.Clone()
+		e.Outbox.SelectAddress(c.FormerAddress)
+		to := destinationOf(e, c.merchant)
+		if err := delivery.CheckNotificationURL(to.URL, e, c.merchant, c.AllowLoopback); err != nil {
+			c.failed = append(c.failed, fmt.Sprintf("%s: %s: %s", e.Key, to.URL, err))
+			continue
+		}
+		c.items = append(c.items, resendItem{e.Key, to})
+	}
+	if len(c.items)+len(c.failed) == 0 {
+		return c.errEmpty
+	}
+	return nil
+}
+
+// find finds the merchant, and the entries from which plan selects.
+func (c *resend) find(s *session.Session, r session.TimeRange) (found iter.Seq2[*ledger.Entry, error], err error) {
+	if c.id != "" {
+		var e *ledger.Entry
+		e, c.merchant, err = findNotified(s, c.id)
+		return func(yield func(*ledger.Entry, error) bool) { yield(e, nil) }, err
+	}
+	from, to, err := r.Bounds()
+	if err != nil {
+		return nil, err
+	}
+	if c.merchant, err = s.FindMerchant(c.nameOrID); err != nil {
+		return nil, err
+	}
+	return entries.Between(s, c.merchant.ID, entries.FirstDay(c.merchant, from), to), nil
+}
+
+// run queues what was planned, each notification with its own webhook-id, and shows how many go where. It refuses
+// to send to a new address while functions may have the profile of before in their cache: they would still post to the
+// former one.
+func (c *resend) run(s *session.Session, scope string) error {
+	moved := slices.ContainsFunc(c.items, func(item resendItem) bool { return item.to.Former != "" })
+	if from := s.EffectiveFrom(c.merchant.UpdatedAt); moved && s.Now().Before(from) {
+		return fmt.Errorf("the profile was changed lately, and functions use its notif_url from %s on: "+
+			"run the command again then", output.FormatTime(from))
+	}
+	result := Result{Failed: output.NonNil(c.failed), Addresses: countDestinations(c.items)}
+	err := s.Execute(c.action, cmp.Or(c.id, c.nameOrID), func() (string, error) {
+		if err := openFastPaths(s, c.closed); err != nil {
+			return "nothing", err
+		}
+		queue := entries.ChangeIf(func(e *ledger.Entry) bool {
+			e.Outbox.SelectAddress(c.FormerAddress)
+			return c.wanted(e) && c.change(e, ledger.Timestamp(s.Now()))
+		})
+		for i, item := range c.items {
+			if _, err := entries.Apply(s, item.key, queue); err != nil {
+				result.Failed = append(result.Failed, item.key.String()+": "+err.Error())
+			} else {
+				result.Queued++
+			}
+			if (i+1)%entries.ProgressEvery == 0 {
+				fmt.Fprintf(s.Stderr, "%d of %d\n", i+1, len(c.items))
+			}
+			if s.Err() != nil {
+				break
+			}
+		}
+		done := fmt.Sprintf("%s%d of %s queued", scope, result.Queued,
+			output.Plural(len(c.items)+len(c.failed), "transaction"))
+		if len(result.Addresses) == 1 {
+			done += " to " + result.Addresses[0].String()
+		}
+		return done, result.err(s.Err())
+	})
+	return errors.Join(err, s.Show(result, result.rows()))
 }
 
 // Result counts the transactions that were queued.

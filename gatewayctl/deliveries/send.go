@@ -1,7 +1,6 @@
 package deliveries
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,7 +28,7 @@ func (c *deliveriesSend) Run(s *session.Session) error {
 	}
 	since := session.TimeRange{From: c.Since, To: session.Moment{Time: s.Now().Add(time.Minute)}}
 	send := resend{
-		addressFlags: c.addressFlags, action: "send deliveries now",
+		addressFlags: c.addressFlags, action: "send deliveries now", id: c.ID, nameOrID: c.Merchant,
 		wanted: func(e *ledger.Entry) bool {
 			return e.Outbox.Waits(ledger.Timestamp(s.Now())) && (c.ID != "" || since.Contains(e.Outbox.Head().At))
 		},
@@ -37,59 +36,55 @@ func (c *deliveriesSend) Run(s *session.Session) error {
 		errEmpty: errors.New("nothing waits that does not go within a minute anyway: deliveries show lists a " +
 			"transaction's notifications, deliveries replay sends dead letters and delivered ones again"),
 	}
-	plan, err := send.planOneOrRange(s, c.ID, c.Merchant, since)
-	if err != nil {
+	if err := send.plan(s, since); err != nil {
 		return err
 	}
-	closed, err := plan.readEndpoints(s)
-	if err != nil {
+	if err := send.readEndpoints(s); err != nil {
 		return err
 	}
 	scope := ""
 	if c.Merchant != "" {
 		scope = "since " + output.FormatTime(c.Since.Time) + ": "
 	}
-	return send.run(s, plan, cmp.Or(c.ID, c.Merchant), scope, func() error { return openFastPaths(s, closed) })
+	return send.run(s, scope)
 }
 
 // openFastPaths opens the fast path of servers. If an attempt has stored its result since it was read, that counts.
 func openFastPaths(s *session.Session, closed []webhook.Health) error {
 	for _, at := range closed {
-		next, changed := at.AfterReopen(s.Now())
-		if !changed {
-			continue
-		}
-		if _, err := s.Stores.EndpointHealth.SaveHealth(s, next); err != nil {
-			return err
+		if next, changed := at.AfterReopen(s.Now()); changed {
+			if _, err := s.Stores.EndpointHealth.SaveHealth(s, next); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// readEndpoints reads the health of the plan's endpoints. It moves the transactions of disabled ones to the failed
-// ones, and returns the healths of the servers whose fast path is closed.
-func (p *resendPlan) readEndpoints(s *session.Session) (closed []webhook.Health, err error) {
+// readEndpoints reads the health of the planned endpoints. It moves the transactions of disabled ones to the failed
+// ones, and finds the servers whose fast path is closed.
+func (c *resend) readEndpoints(s *session.Session) error {
 	servers := map[webhook.Server]bool{}
 	disabled := map[string]bool{}
-	for _, to := range countDestinations(p.items) {
-		at, err := s.Stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: p.merchant.ID, URL: to.URL})
+	for _, to := range countDestinations(c.items) {
+		at, err := s.Stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: c.merchant.ID, URL: to.URL})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		disabled[to.URL] = !at.Enabled()
 		if at.Enabled() && !at.AllowsFastPath() && !servers[at.Server()] {
 			servers[at.Server()] = true
-			closed = append(closed, at)
+			c.closed = append(c.closed, at)
 		}
 	}
-	p.items = slices.DeleteFunc(p.items, func(item resendItem) bool {
+	c.items = slices.DeleteFunc(c.items, func(item resendItem) bool {
 		if disabled[item.to.URL] {
-			p.failed = append(p.failed, fmt.Sprintf("%s: %s is disabled: endpoint enable %s --url %s",
-				item.key, item.to.URL, p.merchant.Name, item.to.URL))
+			c.failed = append(c.failed, fmt.Sprintf("%s: %s is disabled: endpoint enable %s --url %s",
+				item.key, item.to.URL, c.merchant.Name, item.to.URL))
 		}
 		return disabled[item.to.URL]
 	})
-	return closed, nil
+	return nil
 }
 
 type deliveriesReplay struct {
@@ -106,22 +101,21 @@ func (c *deliveriesReplay) Run(s *session.Session) error {
 		return output.UsageError(`expected "<id>", or --merchant with --from and --to`)
 	}
 	replay := resend{
-		addressFlags: c.addressFlags, action: "replay deliveries",
+		addressFlags: c.addressFlags, action: "replay deliveries", id: c.ID, nameOrID: c.Merchant,
 		wanted: func(e *ledger.Entry) bool { return c.firstReplayable(e) != "" },
 		change: func(e *ledger.Entry, now time.Time) bool {
 			return e.Outbox.ReplayNotification(c.firstReplayable(e), now)
 		},
 		errEmpty: errors.New("there is nothing to send again: deliveries show lists a transaction's notifications"),
 	}
-	plan, err := replay.planOneOrRange(s, c.ID, c.Merchant, c.TimeRange)
-	if err != nil {
+	if err := replay.plan(s, c.TimeRange); err != nil {
 		return err
 	}
 	scope := ""
 	if c.Merchant != "" {
 		scope = fmt.Sprintf("%s to %s: ", output.FormatTime(c.From.Time), output.FormatTime(c.End()))
 	}
-	return replay.run(s, plan, cmp.Or(c.ID, c.Merchant), scope, nil)
+	return replay.run(s, scope)
 }
 
 // firstReplayable returns the id of the range's earliest notification that is delivered, dead or parked, "" for none. A
