@@ -104,14 +104,11 @@ func (c *Export) Validate() error {
 // export of the range has the same transactions; today ends with today.
 func (c *Export) bounds(now time.Time) (from, to time.Time, err error) {
 	today := now.UTC().Truncate(session.Day)
-	if c.Since.IsZero() {
-		return c.Times().Bounds()
-	}
-	c.From = c.Since
-	if c.To.IsZero() {
-		c.To.Time = today.Add(-session.Day)
-		if c.From.Equal(today) {
+	if !c.Since.IsZero() {
+		if c.From = c.Since; c.To.IsZero() && c.From.Equal(today) {
 			c.To.Time = today
+		} else if c.To.IsZero() {
+			c.To.Time = today.Add(-session.Day)
 		}
 	}
 	return c.Times().Bounds()
@@ -357,11 +354,4 @@ func becameFinal(e *ledger.Entry) time.Time {
 		return queued[0].At // a charge's only notification: the write that recorded the outcome queued it
 	}
 	return e.UpdatedAt
-}
-
-// exportedView is a transaction as it is exported: also a charge has the time at which its outcome was recorded.
-func exportedView(e *ledger.Entry) entries.View {
-	view := entries.ViewOf(e)
-	view.FinalAt = becameFinal(e)
-	return view
 }

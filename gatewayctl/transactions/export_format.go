@@ -26,7 +26,8 @@ func (x *exportRun) writePage(of *merchant.Profile, p entries.Page) error {
 	}
 	for _, e := range p.Entries {
 		x.written++
-		view := exportedView(e)
+		view := entries.ViewOf(e)
+		view.FinalAt = becameFinal(e) // also a charge has the time at which its outcome was recorded
 		if x.file == nil {
 			maskTexts(&view)
 		}
