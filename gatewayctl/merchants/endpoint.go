@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -328,15 +327,15 @@ func (c *endpointEnable) Run(s *session.Session, selected selectedEndpoints) err
 		fmt.Fprintln(s.Stderr, "The waiting ones go by their schedule, or now by",
 			s.Command(session.ConfirmArguments("deliveries", "send", "--merchant", p.Name, "--since", since)...))
 	}
-	rows := output.Table{{"queued", strconv.Itoa(result.Queued)}, {"waiting", strconv.Itoa(result.Waiting)}, {}}
+	rows := append(output.Rows(result), []string{})
 	return errors.Join(err, s.Show(result, append(rows, output.ListRows(result.Endpoints)...)))
 }
 
 // EnableResult is the output of endpointEnable: the URLs that were enabled, how many parked notifications were queued,
 // and how many others wait there, behind these or for a later attempt.
 type EnableResult struct {
-	Queued    int            `json:"queued"`
-	Waiting   int            `json:"waiting"`
+	Queued    int            `json:"queued" row:"queued"`
+	Waiting   int            `json:"waiting" row:"waiting"`
 	Endpoints []EndpointView `json:"endpoints"`
 }
 
