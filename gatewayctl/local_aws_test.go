@@ -27,7 +27,7 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 	d.ExpectExit("operator list --operator-secret none", gatewayctl.ExitFailed, "there is no secret none")
 	d.UseSandboxOperator()
 
-	shop := d.OnboardShop()
+	shop := d.Onboard("ShopA")
 	d.Apply("token rotate ShopA", "host add ShopA b.example")
 	d.ExpectExit("merchant add shopa --country ci --operator sandbox"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
 		merchant.ErrNameTaken.Error())

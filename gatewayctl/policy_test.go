@@ -61,7 +61,7 @@ func TestPolicyMatchesCalls(t *testing.T) {
 		d.Apply("keys add " + ring)
 	}
 	d.UseSandboxOperator()
-	shop := d.OnboardShop()
+	shop := d.Onboard("ShopA")
 	d.Apply("merchant suspend ShopA")
 	e := d.AddDeliveredPayment(shop, 1, d.Now)
 	e.Version, e.Amount.CountsDaily, e.State, e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At = 1, true,

@@ -141,7 +141,7 @@ func TestSecretsInURLsAreMasked(t *testing.T) {
 // Each flag of a day takes yesterday and today, which are UTC days.
 func TestNamedDays(t *testing.T) {
 	d := gatewayctltest.New(t)
-	d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	d.AddDeliveredPayment(d.Onboard("ShopA"), 1, d.Now)
 	d.Now = d.Now.Add(session.Day)
 	for line, found := range map[string]string{
 		"find ShopA_1 --since yesterday":                                 "2026-03-01 on",
@@ -164,7 +164,7 @@ func TestNamedDays(t *testing.T) {
 
 func TestTimeRangesAreConsistent(t *testing.T) {
 	d := gatewayctltest.New(t)
-	d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	d.AddDeliveredPayment(d.Onboard("ShopA"), 1, d.Now)
 	file := filepath.Join(t.TempDir(), "out")
 	for _, command := range []string{
 		"list ShopA", "deliveries list ShopA", "deliveries replay --merchant ShopA", "unknown list ShopA",

@@ -118,7 +118,7 @@ func TestWebhookSecrets(t *testing.T) {
 // A revoked secret is never issued again.
 func TestARevokedWebhookSecretStaysRevoked(t *testing.T) {
 	d := gatewayctltest.New(t)
-	seen := map[string]bool{d.OnboardShop().WebhookSecret: true}
+	seen := map[string]bool{d.Onboard("ShopA").WebhookSecret: true}
 	for _, lines := range [][]string{
 		{"webhook-secret rotate ShopA", "webhook-secret revoke ShopA 2", "webhook-secret rotate ShopA"},
 		{"webhook-secret revoke ShopA 1", "webhook-secret revoke ShopA 3 --last", "webhook-secret rotate ShopA"},

@@ -71,7 +71,7 @@ func TestOnboarding(t *testing.T) {
 	d := gatewayctltest.New(t)
 	d.ExpectExit("merchant add ShopA --country ci --operator sandbox"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
 		"keys add webhooks")
-	shop := d.OnboardShop()
+	shop := d.Onboard("ShopA")
 	if !merchant.IsWellFormedClientSecret(shop.ClientID, shop.ClientSecret) ||
 		!strings.HasPrefix(shop.AccessToken, "gwl_"+shop.ID+"_") ||
 		!strings.HasPrefix(shop.WebhookSecret, "whsec_") {

@@ -110,7 +110,7 @@ func TestLocal(t *testing.T) {
 	gatewayctltest.WriteFile(t, filepath.Join(folder, "aws.env"),
 		"export AWS_ACCESS_KEY_ID='LOCAL'\\''KEY'\nexport MERCHANT_TABLE='local-merchants'\n")
 	gatewayctltest.WriteFile(t, filepath.Join(folder, "run.json"), `{"sandbox_url": "`+startSandbox(d).URL+`"}`)
-	d.OnboardShop() // without --local
+	d.Onboard("ShopA") // without --local
 	if given["table"] != "merchants" || given["url"] != "" {
 		t.Errorf("without --local: %v", given)
 	}

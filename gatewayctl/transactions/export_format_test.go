@@ -155,7 +155,7 @@ func TestExportOfEmptyRange(t *testing.T) {
 
 func TestExportRefusesACursor(t *testing.T) {
 	d := gatewayctltest.New(t)
-	d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	d.AddDeliveredPayment(d.Onboard("ShopA"), 1, d.Now)
 	for _, cursor := range []string{"garbage", "2026-03-01", "2026-02-28/", "2026-03-02/", "2027-01-01/x", "/",
 		"2026-3-1/"} {
 		for _, format := range []string{"csv", "json"} {
@@ -172,7 +172,7 @@ func TestExportRefusesACursor(t *testing.T) {
 // A resumed export whose last page was written only closes its document.
 func TestExportResumedAfterLastPage(t *testing.T) {
 	d := gatewayctltest.New(t)
-	d.AddDeliveredPayment(d.OnboardShop(), 1, d.Now)
+	d.AddDeliveredPayment(d.Onboard("ShopA"), 1, d.Now)
 	file := filepath.Join(t.TempDir(), "out")
 	line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format json --output " + file
 	failEveryRead(d, 1)

@@ -238,7 +238,7 @@ func (c *generatedLedger) Get(_ context.Context, key ledger.Key) (*ledger.Entry,
 func exportGenerated(t *testing.T, format string, count int) uint64 {
 	t.Helper()
 	d := gatewayctltest.New(t)
-	many := &generatedLedger{Ledger: d.Ledger, shop: d.OnboardShop(), count: count, at: d.Now}
+	many := &generatedLedger{Ledger: d.Ledger, shop: d.Onboard("ShopA"), count: count, at: d.Now}
 	d.ChangeStores(func(s *deployment.Stores) { s.Ledger = many })
 	name, begins := filepath.Join(t.TempDir(), "out"), "pay,ShopA_%d,"
 	if format == "json" {

@@ -222,7 +222,7 @@ func (r *racingLedger) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, 
 // A manual resolution is checked again on an entry that another process changed since it was read.
 func TestResolveIsFenced(t *testing.T) {
 	d := gatewayctltest.New(t)
-	payment := d.AddUnknownPayment(d.OnboardShop())
+	payment := d.AddUnknownPayment(d.Onboard("ShopA"))
 	d.UseSandboxOperator()
 	other := d.MustReadEntry(payment)
 	other.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "getStatus"}, d.Now)
@@ -251,7 +251,7 @@ func TestResolveIsNotForALaterAttempt(t *testing.T) {
 // decision "merchant-limits": an amount that was not applied is refunded to the daily limit.
 func TestResolveRefundsDailyLimit(t *testing.T) {
 	d := gatewayctltest.New(t)
-	key := d.AddUnknownCharge(d.OnboardShop(), "c1")
+	key := d.AddUnknownCharge(d.Onboard("ShopA"), "c1")
 	e := d.MustReadEntry(key)
 	e.Amount.CountsDaily, e.SentAt = true, d.Now
 	d.Ledger.Overwrite(e)

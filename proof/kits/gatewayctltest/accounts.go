@@ -13,32 +13,28 @@ import (
 	"mobilegateway/shared/resource"
 )
 
-// sampleValues returns values for the fields of accounts: each field takes one of them.
-func sampleValues() []string {
-	return []string{
-		"v", "tel:+2250000", "https://op.example", "ci", "sandbox", "11111111-1111-4111-8111-111111111111",
-		"1234", "123456789", "201",
-	}
-}
-
 // NewAccount returns an account of a platform with each field that an operation needs, by their paths.
 func NewAccount(t *testing.T, platform, baseURL, token string) map[string]string {
 	t.Helper()
 	row, _ := operator.FindCapabilities(platform)
 	fields, _ := drivers.NewDirectory(nil, nil, nil).AccountFields(platform)
+	samples := []string{ // each field takes one of them
+		"v", "tel:+2250000", "https://op.example", "ci", "sandbox", "11111111-1111-4111-8111-111111111111",
+		"1234", "123456789", "201",
+	}
 	account := map[string]string{}
 	for _, field := range fields {
-		values := slices.DeleteFunc(sampleValues(), func(value string) bool { return field.Check(value) != nil })
-		if len(values) == 0 {
+		i := slices.IndexFunc(samples, func(value string) bool { return field.Check(value) == nil })
+		if i < 0 {
 			t.Fatalf("no sample value for %s of %s", field.Path, platform)
 		}
 		group, each := strings.CutSuffix(field.Path, ".*")
 		if !each {
-			account[field.Path] = values[0]
+			account[field.Path] = samples[i]
 			continue
 		}
 		for _, code := range row.Countries() {
-			account[group+"."+code] = values[0]
+			account[group+"."+code] = samples[i]
 		}
 	}
 	if account["path_word"] != "" {

@@ -69,22 +69,12 @@ func NewOnLocalAWS(t *testing.T) (*Tool, *awsclient.Client, *awscalls.Recorder) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	makeTables(t, client)
-	return d, client, record
-}
-
-func makeTables(t *testing.T, client *awsclient.Client) {
-	t.Helper()
-	for _, name := range []string{"ledger", "merchants", "limits"} {
-		schema := ledgerdynamo.Schema(name)
-		if name != "ledger" { // only the key
-			schema.AttributeDefinitions = schema.AttributeDefinitions[:1]
-			schema.GlobalSecondaryIndexes, schema.StreamSpecification = nil, nil
-		}
-		if _, err := client.DynamoDB().CreateTable(t.Context(), schema); err != nil {
+	for _, name := range []string{"ledger", "merchants", "limits"} { // the other two use only the key
+		if _, err := client.DynamoDB().CreateTable(t.Context(), ledgerdynamo.Schema(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return d, client, record
 }
 
 // auditGroup is the log group of the tests.

@@ -2,13 +2,14 @@ package gatewayctltest
 
 import (
 	"encoding/json"
-	"github.com/google/go-cmp/cmp"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 
-	"mobilegateway/gatewayctl"
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/gatewayctl/attention"
 )
 
 // Equal fails unless two values are equal. what names the rule that broke.
@@ -22,10 +23,7 @@ func Equal[T any](t *testing.T, what string, got, want T) {
 // ExpectOutput runs a command that must succeed, and whose output has the parts in this order.
 func (d *Tool) ExpectOutput(line string, parts ...string) {
 	d.T.Helper()
-	code, out, stderr := d.Exec(line)
-	if code != gatewayctl.ExitDone {
-		d.T.Fatalf("%s: exit %d: %s", line, code, stderr)
-	}
+	out := d.mustExec(line)
 	rest := out
 	for _, part := range parts {
 		_, after, found := strings.Cut(rest, part)
@@ -76,4 +74,26 @@ func Decode(t *testing.T, text string, into any) {
 	if err := json.Unmarshal([]byte(text), into); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
+}
+
+// Line is a line without its time.
+type Line struct{ What, Merchant, Subject, Detail, Command string }
+
+// Attend runs attention, which must end with a code, and returns its lines.
+func Attend(d *Tool, line string, want int) []Line {
+	d.T.Helper()
+	code, out, stderr := d.Exec(line + " --json")
+	if code != want {
+		d.T.Fatalf("%s: exit %d, want %d: %s%s", line, code, want, out, stderr)
+	}
+	var views []attention.View
+	Decode(d.T, out, &views)
+	var lines []Line
+	for i, v := range views {
+		if i > 0 && v.Since.Before(views[i-1].Since) {
+			d.T.Errorf("%s: line %d is older than the one before it: %s", line, i, out)
+		}
+		lines = append(lines, Line{v.What, v.Merchant, v.Subject, v.Detail, v.Command})
+	}
+	return lines
 }

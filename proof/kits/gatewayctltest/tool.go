@@ -4,7 +4,6 @@ package gatewayctltest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"math/rand"
 	"strings"
 	"testing"
@@ -97,17 +96,22 @@ func (d *Tool) ExecArguments(arguments ...string) (code int, out, stderr string)
 	return code, o.String(), n.String()
 }
 
-// MustRun runs a command that must succeed, and decodes its JSON.
-func (d *Tool) MustRun(line string, result any) {
+// mustExec runs a command that must succeed, and returns its output.
+func (d *Tool) mustExec(line string) string {
 	d.T.Helper()
-	code, out, stderr := d.Exec(line + " --json")
+	code, out, stderr := d.Exec(line)
 	if code != gatewayctl.ExitDone {
 		d.T.Fatalf("%s: exit %d: %s", line, code, stderr)
 	}
+	return out
+}
+
+// MustRun runs a command that must succeed, and decodes its JSON.
+func (d *Tool) MustRun(line string, result any) {
+	d.T.Helper()
+	out := d.mustExec(line + " --json")
 	if result != nil {
-		if err := json.Unmarshal([]byte(out), result); err != nil {
-			d.T.Fatalf("%s: %v in %s", line, err, out)
-		}
+		Decode(d.T, out, result)
 	}
 }
 
@@ -133,11 +137,17 @@ const Confirm = " --yes --reason test"
 func NewShop(t *testing.T) (*Tool, merchants.Onboarding) {
 	t.Helper()
 	d := New(t)
-	return d, d.OnboardShop()
+	return d, d.Onboard("ShopA")
 }
 
-// OnboardShop onboards the merchant ShopA.
-func (d *Tool) OnboardShop() merchants.Onboarding { return d.Onboard("ShopA") }
+// NewQuiet returns a deployment in which nothing waits for a person.
+func NewQuiet(t *testing.T) (*Tool, merchants.Onboarding) {
+	t.Helper()
+	d, shop := NewShop(t)
+	d.Apply("keys add tokens", "keys add callbacks")
+	d.UseSandboxOperator()
+	return d, shop
+}
 
 // Onboard onboards a merchant, with the key that its webhook secret needs.
 func (d *Tool) Onboard(name string) merchants.Onboarding {
