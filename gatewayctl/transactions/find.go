@@ -148,8 +148,7 @@ func (f *finder) add(e *ledger.Entry, field string) {
 		return
 	}
 	f.found[e.Key] = true
-	subject := map[ledger.Kind]string{ledger.Payment: "payment"}[e.Kind]
-	show := f.Command(cmp.Or(subject, string(e.Kind)), "show", e.ID)
+	show := f.Command(strings.ToLower(entries.KindLabel(e.Kind)), "show", e.ID)
 	f.result.Matches = append(f.result.Matches, foundView{entries.ViewOf(e), field, show})
 }
 

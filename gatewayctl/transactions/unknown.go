@@ -133,8 +133,7 @@ func (c *unknownResolve) resolution(s *session.Session, e *ledger.Entry) (entrie
 			values = "applied, not-applied or unknowable"
 		}
 		return nil, output.UsageError("no operator has a status lookup for a %s: use --as %s",
-			entries.KindLabel(e.Kind),
-			values)
+			entries.KindLabel(e.Kind), values)
 	}
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "SVC0270"},
