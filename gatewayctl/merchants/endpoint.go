@@ -52,14 +52,6 @@ type Undelivered struct {
 // seenURLs are the URLs of a merchant's transactions.
 type seenURLs map[string]Undelivered
 
-// parkedAt returns the transactions with a notification that is parked at one of the URLs.
-func (u seenURLs) parkedAt(urls []string) (keys []ledger.Key) {
-	for _, address := range urls {
-		keys = append(keys, u[address].parked...)
-	}
-	return keys
-}
-
 // readURLs reads the URLs of a merchant's transactions since a time, and the profile's own.
 func readURLs(s *session.Session, p *merchant.Profile, since time.Time) (seenURLs, error) {
 	seen := seenURLs{p.NotifURL: {}}
@@ -267,7 +259,11 @@ func (e selectedEndpoints) change(
 // queueParked queues the notifications that are parked at the URLs, until nothing is parked there: a running sweep may
 // park further ones. It ends with an error if a URL was disabled again. A dry run counts what is parked now.
 func (e selectedEndpoints) queueParked(s *session.Session) (queued int, err error) {
-	for keys := e.seen.parkedAt(e.urls); len(keys) > 0; keys = e.seen.parkedAt(e.urls) {
+	for {
+		var keys []ledger.Key
+		for _, address := range e.urls {
+			keys = append(keys, e.seen[address].parked...)
+		}
 		for _, key := range keys {
 			if err = s.Err(); err != nil {
 				return queued, err
@@ -280,8 +276,8 @@ func (e selectedEndpoints) queueParked(s *session.Session) (queued int, err erro
 				fmt.Fprintln(s.Stderr, queued, s.IfApplied("queued", "would be queued"))
 			}
 		}
-		if !s.Yes {
-			break
+		if len(keys) == 0 || !s.Yes {
+			return queued, nil
 		}
 		if e.seen, err = readURLs(s, e.merchant, entries.FirstDay(e.merchant, s.Now())); err != nil {
 			return queued, err
@@ -296,7 +292,6 @@ func (e selectedEndpoints) queueParked(s *session.Session) (queued int, err erro
 			}
 		}
 	}
-	return queued, nil
 }
 
 type endpointEnable struct {
