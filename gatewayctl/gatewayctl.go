@@ -99,8 +99,12 @@ const completionVariable = "COMP_LINE"
 // Run runs a command with the arguments after the tool's name and returns the exit code.
 func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.System) (code int) {
 	defer func() {
-		if ended, ok := recover().(exitCode); ok {
-			code = int(ended)
+		switch recovered := recover().(type) {
+		case nil:
+		case exitCode:
+			code = int(recovered)
+		default:
+			panic(recovered)
 		}
 	}()
 	t.env = &environment{processVariable: system.Getenv, now: system.Now}

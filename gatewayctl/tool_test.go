@@ -55,6 +55,19 @@ func TestErrorsAreJSONToo(t *testing.T) {
 	}
 }
 
+// A defect of the tool ends it with its trace, never with the exit code of a command that succeeded.
+func TestPanicIsNotSuccess(t *testing.T) {
+	d, _ := gatewayctltest.NewShop(t)
+	d.ChangeStores(func(*deployment.Stores) { panic("a defect") })
+	defer func() {
+		if recovered := recover(); recovered != "a defect" {
+			t.Errorf("recovered %v, want the defect", recovered)
+		}
+	}()
+	code, out, _ := d.Exec("merchant list")
+	t.Errorf("exit %d, output %q", code, out)
+}
+
 // A result that was written before the failure is the only document.
 func TestPartialOutputIsNotFollowedByErrorJSON(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
