@@ -1,6 +1,7 @@
 package gatewayctl_test
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"regexp"
@@ -66,6 +67,20 @@ func TestPanicIsNotSuccess(t *testing.T) {
 	}()
 	code, out, _ := d.Exec("merchant list")
 	t.Errorf("exit %d, output %q", code, out)
+}
+
+// lateSecrets is a secret store whose response does not come in time.
+type lateSecrets struct{ deployment.SecretStore }
+
+func (lateSecrets) Get(context.Context, string) (deployment.StoredSecret, error) {
+	return deployment.StoredSecret{}, context.DeadlineExceeded
+}
+
+// The parser panics over an error that is a struct, as that of a deadline is, if it comes from what a command is given.
+func TestDeadlineOfASecretIsAFailure(t *testing.T) {
+	d, _ := gatewayctltest.NewShop(t)
+	d.ChangeStores(func(s *deployment.Stores) { s.Secrets = lateSecrets{s.Secrets} })
+	d.ExpectExit("keys add webhooks --yes --reason drill", gatewayctl.ExitFailed, "deadline exceeded")
 }
 
 // A result that was written before the failure is the only document.

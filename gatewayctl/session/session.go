@@ -264,5 +264,9 @@ func ReadSecret(s *Session, name, variable string) (deployment.StoredSecret, err
 	if err := s.OpenStores(); err != nil {
 		return deployment.StoredSecret{}, err
 	}
-	return s.Stores.Secrets.Get(s, name)
+	secret, err := s.Stores.Secrets.Get(s, name)
+	if err != nil { // the parser panics over an error that is a struct, such as context.DeadlineExceeded
+		return deployment.StoredSecret{}, fmt.Errorf("reading the secret %s: %w", name, err)
+	}
+	return secret, nil
 }
