@@ -82,7 +82,7 @@ func (e *ctlSession) seedNotifiedPayments(from createdMerchant, at time.Time) {
 	}
 	store := ledgerdynamo.New(client.DynamoDB(), environment["LEDGER_TABLE"])
 	forEachParallel(4, replayCount, func(i int) {
-		if _, err := store.Insert(context.Background(), notifiedPayment(from, i, at)); err != nil {
+		if _, err := store.Insert(context.Background(), notifiedPayment(from, i, at), ledger.Reserve); err != nil {
 			e.t.Error(err)
 		}
 	})

@@ -36,7 +36,7 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 	for i := range count {
 		e := d.AddDeliveredPayment(shop, i, d.Now.Add(time.Duration(i)*time.Second))
 		e.Version = 1
-		if _, err := store.Insert(context.Background(), e); err != nil {
+		if _, err := store.Insert(context.Background(), e, ledger.Reserve); err != nil {
 			t.Fatal(err)
 		}
 	}

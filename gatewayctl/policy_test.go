@@ -68,7 +68,8 @@ func TestPolicyMatchesCalls(t *testing.T) {
 		ledger.Unknown,
 		ledger.Pending, time.Time{}, nil, d.Now.Add(time.Minute)
 	e.Reschedule()
-	if _, err := ledgerdynamo.New(client.DynamoDB(), "ledger").Insert(context.Background(), e); err != nil {
+	store := ledgerdynamo.New(client.DynamoDB(), "ledger")
+	if _, err := store.Insert(context.Background(), e, ledger.Reserve); err != nil {
 		t.Fatal(err)
 	}
 	d.MustRun("list ShopA --day 2026-03-01", nil)

@@ -72,7 +72,8 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	case a.Stored.Response.Status == 0:
 		// It was manually resolved as applied. The retry has the same facts, so it makes the response (decision
 		// "unknown-by-hand").
-		err = o.Pipeline.StoreMissingResponse(ctx, a, params.responseBody(a.Stored.ID, a.Location))
+		err = o.Pipeline.StoreMissingResponse(ctx, a, ledger.RespondAfterResolution,
+			params.responseBody(a.Stored.ID, a.Location))
 	}
 	if err != nil {
 		return apigw.Response{}, err

@@ -6,6 +6,7 @@
 package notif
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -134,8 +135,8 @@ func (h *CallbackHandler) requestLookup(ctx context.Context, req *apigw.Request,
 	if _, isReader := h.callbackReader(entry); isReader {
 		req.LogLine.Increment(telemetry.UnreadCallbacks)
 	}
-	_, err := h.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
-		return e.RequestLookup(ledger.Timestamp(h.Now()))
+	_, err := h.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
+		return ledger.RequestLookup.If(e.RequestLookup(ledger.Timestamp(h.Now())))
 	})
 	return err
 }
@@ -153,22 +154,24 @@ func (h *CallbackHandler) storeReport(
 		return nil
 	}
 	apply := h.confirmClaim(ctx, req, entry, c.StatusReport)
-	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+	store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
 		return h.Book.ApplyChange(ctx, entry, change)
 	}
-	updated, err := h.Confirmer.Store(ctx, req.LogLine, store, func(e *ledger.Entry) bool {
-		changed := apply(e) != ledger.Unchanged
-		if changed && e.Outbox.NotifToken == "" {
+	updated, err := h.Confirmer.Store(ctx, req.LogLine, store, func(e *ledger.Entry) ledger.Transition {
+		made := apply(e)
+		if made != ledger.NoTransition && e.Outbox.NotifToken == "" {
 			e.Outbox.NotifToken = c.NotifToken
 		}
-		return changed
+		return made
 	})
 	if errors.Is(err, dailyamount.ErrNotReserved) {
 		// The response 503 makes the operator send the callback again. If it does not, the sweep looks up the claim.
 		// That lookup is due now, so that the repeat is not taken for one that needs none.
 		now := ledger.Timestamp(h.Now())
 		claim := newClaim(c.StatusReport, now)
-		_, storeErr := store(func(e *ledger.Entry) bool { return e.AddClaim(claim, now) != ledger.Unchanged })
+		_, storeErr := store(func(e *ledger.Entry) ledger.Transition {
+			return ledger.AddClaim.After(e.AddClaim(claim, now))
+		})
 		return errors.Join(err, storeErr)
 	}
 	if err == nil {
@@ -191,27 +194,29 @@ func (h *CallbackHandler) isScheduledClaim(entry *ledger.Entry, r operator.Statu
 // that one becomes final and the claim is recorded as a conflict. Otherwise the claim waits for the sweep.
 func (h *CallbackHandler) confirmClaim(
 	ctx context.Context, req *apigw.Request, entry *ledger.Entry, report operator.StatusReport,
-) func(*ledger.Entry) ledger.Effect {
+) func(*ledger.Entry) ledger.Transition {
 	now := ledger.Timestamp(h.Now())
 	claimReport := h.Confirmer.NewStatusReport(entry, report, ledger.SourceCallback)
 	if entry.StatusFinal() || claimReport.Contradicts(entry) {
-		return func(e *ledger.Entry) ledger.Effect { return e.ApplyFinalStatus(claimReport, now) }
+		return func(e *ledger.Entry) ledger.Transition {
+			return ledger.EndPayment.After(e.ApplyFinalStatus(claimReport, now))
+		}
 	}
 	start := h.Now()
 	lookup := h.Confirmer.LookUp(ctx, entry)
 	req.LogLine.AddOperatorTime(h.Now().Sub(start))
 	claim := newClaim(report, now.Add(h.ClaimRecheckInterval))
-	addClaim := func(e *ledger.Entry) ledger.Effect { return e.AddClaim(claim, now) }
+	addClaim := func(e *ledger.Entry) ledger.Transition { return ledger.AddClaim.After(e.AddClaim(claim, now)) }
 	if !lookup.StatusFinal {
 		return addClaim
 	}
 	lookupReport := h.Confirmer.NewStatusReport(entry, lookup.Report, ledger.SourceLookup)
-	return func(e *ledger.Entry) ledger.Effect {
-		effect := e.ApplyFinalStatus(lookupReport, now)
+	return func(e *ledger.Entry) ledger.Transition {
+		made := ledger.EndPayment.After(e.ApplyFinalStatus(lookupReport, now))
 		if lookupReport.Status != claimReport.Status {
-			effect = max(effect, addClaim(e))
+			made = cmp.Or(made, addClaim(e))
 		}
-		return effect
+		return made
 	}
 }
 

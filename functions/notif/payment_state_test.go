@@ -25,7 +25,7 @@ func TestCallbackBeforePaymentResponse(t *testing.T) {
 		reserved := successful
 		reserved.State = ledger.Reserved
 		k.AssertEntry(t, reservation, reserved)
-		updated, err := k.Book.StoreOutcome(context.Background(), reservation, outcome)
+		updated, err := k.Book.StoreOutcome(context.Background(), reservation, ledger.RecordSuccess, outcome)
 		if err != nil || updated.Response.Status != 201 {
 			t.Errorf("stored response %d, %v, want 201", updated.Response.Status, err)
 		}
@@ -36,7 +36,7 @@ func TestCallbackBeforePaymentResponse(t *testing.T) {
 		k.Operator.SetLookupResult(deliverytest.NoSuchOrder())
 		reservation := k.StoreEntry(k.NewReservedPayment(order))
 		k.AssertCommitted(t, newEvent(t, k))
-		if _, err := k.Book.StoreOutcome(context.Background(), reservation, outcome); err != nil {
+		if _, err := k.Book.StoreOutcome(context.Background(), reservation, ledger.RecordSuccess, outcome); err != nil {
 			t.Fatal(err)
 		}
 		want := summary{State: ledger.Done, Status: ledger.Pending, Claim: ledger.Successful, Due: true}

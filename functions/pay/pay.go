@@ -73,7 +73,8 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	case reserved:
 		err = o.Pipeline.ReserveDailyAmount(ctx, a)
 	case lacksResponse(err, a):
-		err = o.Pipeline.StoreMissingResponse(ctx, a, payment.ResponseBody(a.Stored, ledger.Pending))
+		body := payment.ResponseBody(a.Stored, ledger.Pending)
+		err = o.Pipeline.StoreMissingResponse(ctx, a, ledger.RespondAfterFinal, body)
 	}
 	if err != nil {
 		return apigw.Response{}, err
@@ -125,11 +126,11 @@ var errNotPrepared = errors.New("the operator's key of the payment could not be 
 func (o *Operation) storeDriverData(
 	ctx context.Context, reservation *ledger.Entry, data string,
 ) (*ledger.Entry, error) {
-	stored, err := o.Pipeline.Book.ChangeKnown(ctx, reservation, func(e *ledger.Entry) error {
+	stored, err := o.Pipeline.Book.ChangeKnown(ctx, reservation, func(e *ledger.Entry) (ledger.Transition, error) {
 		if !e.StoreDriverData(reservation.Owner, data, ledger.Timestamp(o.Pipeline.Now())) {
-			return errNotPrepared
+			return ledger.NoTransition, errNotPrepared
 		}
-		return nil
+		return ledger.StoreDriverData, nil
 	})
 	if err != nil && !errors.Is(err, errNotPrepared) {
 		err = errors.Join(errNotPrepared, err)

@@ -78,11 +78,10 @@ func (h *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (
 		return callback.Response(err)
 	}
 	req.LogLine.SetTransactionKey(id)
-	updated, err := h.Book.Change(ctx, ledger.Key{Kind: ledger.SMS, ID: id}, func(e *ledger.Entry) error {
-		if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, statuses...), ledger.Timestamp(h.Now())) {
-			return ledger.ErrUnchanged
-		}
-		return nil
+	key := ledger.Key{Kind: ledger.SMS, ID: id}
+	updated, err := h.Book.Change(ctx, key, func(e *ledger.Entry) (ledger.Transition, error) {
+		changed := callback.IsPinned(req, e) && e.ApplyReceipts(append(early, statuses...), ledger.Timestamp(h.Now()))
+		return ledger.AddReceipt.If(changed), nil
 	})
 	if errors.Is(err, ledger.ErrNotFound) { // it is past its retention
 		return callback.Response(nil)
@@ -115,8 +114,8 @@ func (h *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	updated, err := h.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) bool {
-		return e.ApplyReceipts(statuses, ledger.Timestamp(h.Now()))
+	updated, err := h.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
+		return ledger.AddReceipt.If(e.ApplyReceipts(statuses, ledger.Timestamp(h.Now())))
 	})
 	if err == nil {
 		req.LogLine.SetOutcome(string(updated.Status))

@@ -149,7 +149,7 @@ func TestReceiptForEveryState(t *testing.T) {
 		reserved.State = ledger.Reserved
 		k.AssertEntry(t, reservation, reserved)
 		sent := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
-		updated, err := k.Book.StoreOutcome(context.Background(), reservation, sent)
+		updated, err := k.Book.StoreOutcome(context.Background(), reservation, ledger.RecordSuccess, sent)
 		if err != nil || updated.Response.Status != 201 {
 			t.Errorf("stored response %d, %v, want 201", updated.Response.Status, err)
 		}

@@ -47,10 +47,9 @@ func BenchmarkFirstNotification(b *testing.B) {
 				b.Fatal(err)
 			}
 			began := time.Now()
-			final, err := book.ChangeKnown(context.Background(), reservation, func(e *ledger.Entry) error {
+			final, err := book.ApplyChange(context.Background(), reservation, func(e *ledger.Entry) ledger.Transition {
 				report := ledger.StatusReport{Status: ledger.Failed, Source: "getStatus"}
-				e.ApplyFinalStatus(report, ledger.Timestamp(time.Now()))
-				return nil
+				return ledger.EndPayment.After(e.ApplyFinalStatus(report, ledger.Timestamp(time.Now())))
 			})
 			if err != nil {
 				b.Fatal(err)

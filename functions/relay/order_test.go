@@ -12,9 +12,8 @@ func TestRepeatedRecordOfEarlierStatus(t *testing.T) {
 	s := newFixture(t)
 	first := s.StoreMessage("sms-1", ledger.DeliveredToNetwork)
 	s.relayEntries(t, first)
-	second, err := s.Book.Change(t.Context(), first.Key, func(e *ledger.Entry) error {
-		e.ApplyReceipt(ledger.DeliveredToTerminal, ledger.Timestamp(s.Clock.Now()))
-		return nil
+	second, err := s.Book.Change(t.Context(), first.Key, func(e *ledger.Entry) (ledger.Transition, error) {
+		return ledger.AddReceipt.After(e.ApplyReceipt(ledger.DeliveredToTerminal, ledger.Timestamp(s.Clock.Now()))), nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -224,11 +224,12 @@ func (r *Relay) leaseIntermediate(
 	ctx context.Context, image *ledger.Entry,
 ) (entry *ledger.Entry, claim *ledger.DeliveryClaim, err error) {
 	id, now := image.Outbox.Head().ID, ledger.Timestamp(r.Now())
-	entry, claim, err = delivery.Store(ctx, r.Book, image, func(e *ledger.Entry) *ledger.DeliveryClaim {
-		if head := e.Outbox.Head(); head == nil || head.ID != id {
-			return nil
+	entry, _, err = delivery.Store(ctx, r.Book, image, func(e *ledger.Entry) ledger.Transition {
+		claim = nil
+		if head := e.Outbox.Head(); head != nil && head.ID == id {
+			claim = e.Outbox.ClaimFastDelivery(now)
 		}
-		return e.Outbox.ClaimFastDelivery(now)
+		return ledger.LeaseFastDelivery.If(claim != nil)
 	})
 	if err != nil {
 		return image, nil, err
@@ -280,18 +281,25 @@ func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry) (change de
 // storeResults stores the changes of the attempts in one write. It writes nothing if they change nothing, as after a
 // repeated record.
 func (r *Relay) storeResults(
-	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine, attempts ...delivery.EntryChange,
+	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine, post, userSMS delivery.EntryChange,
 ) error {
-	type effect struct{ changed, userSMSChanged bool }
-	stored, result, err := delivery.Store(ctx, r.Book, entry, func(e *ledger.Entry) (result effect) {
+	userSMSChanged := false
+	stored, _, err := delivery.Store(ctx, r.Book, entry, func(e *ledger.Entry) ledger.Transition {
+		var posted, sent ledger.Transition
 		before := e.UserSMS.State
-		for _, change := range attempts {
-			result.changed = change != nil && change(e) || result.changed
+		if post != nil {
+			posted = post(e)
 		}
-		result.userSMSChanged = e.UserSMS.State != before
-		return result
+		if userSMS != nil {
+			sent = userSMS(e)
+		}
+		userSMSChanged = e.UserSMS.State != before
+		if posted != ledger.NoTransition && sent != ledger.NoTransition {
+			return ledger.RecordPostAndUserSMS
+		}
+		return cmp.Or(posted, sent)
 	})
-	if err == nil && result.userSMSChanged && stored.UserSMS.State != ledger.UserSMSSent {
+	if err == nil && userSMSChanged && stored.UserSMS.State != ledger.UserSMSSent {
 		line.Increment(telemetry.UserSMSFailures)
 	}
 	return err

@@ -125,7 +125,7 @@ func TestWriteCount(t *testing.T) {
 	accepted := ledger.CallOutcome{
 		State: ledger.Done, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte("{}"),
 	}
-	if _, err := s.Book.StoreOutcome(ctx, reservation, accepted); err != nil {
+	if _, err := s.Book.StoreOutcome(ctx, reservation, ledger.RecordSuccess, accepted); err != nil {
 		t.Fatal(err)
 	}
 	s.Operator.SetStatus("Successful")
@@ -335,7 +335,7 @@ func TestEntryChangedDuringDelivery(t *testing.T) {
 	s.MerchantServer.RespondFunc("/demo", func(http.ResponseWriter, *http.Request) {
 		// The outcome of the operator call is stored during the delivery of the early callback's notification.
 		outcome := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
-		if _, err := s.Book.StoreOutcome(s.InvocationContext(t, timeout), reservation, outcome); err != nil {
+		if _, err := s.Book.StoreOutcome(s.InvocationContext(t, timeout), reservation, ledger.RecordSuccess, outcome); err != nil {
 			t.Error(err)
 		}
 	})

@@ -20,15 +20,6 @@ const (
 // not keep it on.
 const parkedAlarmAge = 7 * 24 * time.Hour
 
-// lease is the lease of an attempt. Without a claim there is no attempt to make; the entry changed all the same, if too
-// many attempts are unrecorded.
-type lease[C any] struct {
-	claim   *C
-	changed bool
-}
-
-func leaseOf[C any](claim *C, changed bool) lease[C] { return lease[C]{claim, changed} }
-
 // notifiedSince is when the first notification of the outbox was queued.
 func notifiedSince(e *ledger.Entry) time.Time { return e.Outbox.Head().At }
 
@@ -58,7 +49,9 @@ func (p *pass) prepareDelivery(ctx context.Context, e *ledger.Entry) (preparedJo
 
 func (p *pass) park(ctx context.Context, entry *ledger.Entry, _ *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
-	return p.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.Outbox.Park(now) })
+	return p.applyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
+		return ledger.Park.If(e.Outbox.Park(now))
+	})
 }
 
 // post leases the first notification of the outbox, posts it and stores the result.
@@ -66,17 +59,20 @@ func (p *pass) post(
 	ctx context.Context, entry *ledger.Entry, target delivery.Target, line *telemetry.LogLine,
 ) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
-	entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) lease[ledger.DeliveryClaim] {
-		return leaseOf(e.Outbox.ClaimDelivery(now))
+	var claim *ledger.DeliveryClaim
+	entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
+		leasedClaim, changed := e.Outbox.ClaimDelivery(now)
+		claim = leasedClaim
+		return ledger.LeaseDelivery.If(changed)
 	})
-	if err != nil || !leased.changed {
+	if err != nil || leased == ledger.NoTransition {
 		return entry, err
 	}
-	if leased.claim == nil {
+	if claim == nil { // too many attempts are unrecorded
 		line.Increment(telemetry.DeadLetters)
 		return entry, nil
 	}
-	attempt := delivery.Attempt{DeliveryClaim: *leased.claim, Target: target}
+	attempt := delivery.Attempt{DeliveryClaim: *claim, Target: target}
 	return p.applyChange(ctx, entry, p.Courier.PostNotification(ctx, entry, attempt, line))
 }
 
@@ -91,14 +87,14 @@ func (p *pass) prepareParkedCheck(ctx context.Context, e *ledger.Entry) (prepare
 		if age := now.Sub(notifiedSince(entry)); !enabled && age <= parkedAlarmAge {
 			line.SetStalledAge(age)
 		}
-		return p.applyChange(ctx, entry, func(e *ledger.Entry) bool {
+		return p.applyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
 			if !e.Outbox.ParkedCheckDue(now) {
-				return false
+				return ledger.NoTransition
 			}
 			if enabled {
-				return e.Outbox.Unpark(now)
+				return ledger.Unpark.If(e.Outbox.Unpark(now))
 			}
-			return e.Outbox.PostponeParkedCheck(now)
+			return ledger.Postpone.If(e.Outbox.PostponeParkedCheck(now))
 		})
 	}}, err
 }
@@ -107,15 +103,19 @@ func (p *pass) prepareParkedCheck(ctx context.Context, e *ledger.Entry) (prepare
 // (decision "static-callbacks").
 func (p *pass) bind(ctx context.Context, entry *ledger.Entry, _ *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
-	entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) bool { return e.ClaimBind(now) })
-	if err != nil || !leased {
+	entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
+		return ledger.LeaseBinding.If(e.ClaimBind(now))
+	})
+	if err != nil || leased == ledger.NoTransition {
 		return entry, err
 	}
 	early, err := p.Messages.BindMessage(ctx, entry.Route.Account, entry.OperatorReference, entry.ID, entry.ExpireAt)
 	if err != nil {
 		return entry, err
 	}
-	return p.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.RecordBound(early, now) })
+	return p.applyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
+		return ledger.RecordBinding.If(e.RecordBound(early, now))
+	})
 }
 
 func (p *pass) prepareUserSMS(_ context.Context, e *ledger.Entry) (preparedJob, error) {
@@ -125,15 +125,16 @@ func (p *pass) prepareUserSMS(_ context.Context, e *ledger.Entry) (preparedJob, 
 // sendUserSMS leases the payer's SMS, sends it and stores the result.
 func (p *pass) sendUserSMS(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
-	entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) lease[ledger.UserSMSClaim] {
-		return leaseOf(e.ClaimUserSMS(now))
+	var claim *ledger.UserSMSClaim
+	entry, made, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
+		leasedClaim, changed := e.ClaimUserSMS(now)
+		claim = leasedClaim
+		return ledger.LeaseUserSMS.If(changed)
 	})
-	changed := leased.changed
-	if err == nil && leased.claim != nil {
-		result := p.Courier.SendUserSMS(ctx, entry, *leased.claim)
-		entry, changed, err = delivery.Store(ctx, p.Book, entry, result)
+	if err == nil && claim != nil {
+		entry, made, err = delivery.Store(ctx, p.Book, entry, p.Courier.SendUserSMS(ctx, entry, *claim))
 	}
-	if err == nil && changed &&
+	if err == nil && made != ledger.NoTransition &&
 		(entry.UserSMS.State == ledger.UserSMSFailed || entry.UserSMS.State == ledger.UserSMSUnknown) {
 		line.Increment(telemetry.UserSMSFailures)
 	}

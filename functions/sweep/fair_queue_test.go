@@ -50,9 +50,9 @@ func (s slowStore) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, erro
 	return s.Ledger.Get(ctx, key)
 }
 
-func (s slowStore) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
+func (s slowStore) Replace(ctx context.Context, e *ledger.Entry, t ledger.Transition) (*ledger.Entry, error) {
 	time.Sleep(storeTime)
-	return s.Ledger.Replace(ctx, e)
+	return s.Ledger.Replace(ctx, e, t)
 }
 
 // profiles has every merchant but one, whose profile cannot be read.

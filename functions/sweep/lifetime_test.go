@@ -26,7 +26,7 @@ func TestLifetimeOfResentPayment(t *testing.T) {
 			if err != nil || verdict != ledger.TakenOver {
 				t.Fatal(verdict, err)
 			}
-			_, err = s.Book.StoreOutcome(ctx, reservation, ledger.CallOutcome{
+			_, err = s.Book.StoreOutcome(ctx, reservation, ledger.RecordSuccess, ledger.CallOutcome{
 				State: ledger.Done, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte("{}"),
 				FirstPollAt: s.Clock.Now().Add(time.Minute),
 			})

@@ -28,10 +28,10 @@ func (p *pass) lapse(ctx context.Context, entry *ledger.Entry, line *telemetry.L
 	if entry.Kind != ledger.Payment {
 		next = now.Add(ledger.StaleAfter)
 	}
-	entry, lapsed, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) bool {
-		return e.MarkLapsed(now, next)
+	entry, lapsed, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
+		return ledger.Lapse.If(e.MarkLapsed(now, next))
 	})
-	if err == nil && lapsed && entry.State == ledger.Unknown {
+	if err == nil && lapsed != ledger.NoTransition && entry.State == ledger.Unknown {
 		line.Increment(telemetry.UnknownOutcomes)
 	}
 	return entry, err
@@ -68,10 +68,10 @@ func (p *pass) lookUp(ctx context.Context, entry *ledger.Entry, line *telemetry.
 		line.Increment(telemetry.LookupFailures)
 		line.SetCause(lookup.Cause)
 	} else {
-		store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+		store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
 			return p.applyChange(ctx, entry, change)
 		}
-		entry, err = p.Confirmer.Store(ctx, line, store, func(e *ledger.Entry) bool {
+		entry, err = p.Confirmer.Store(ctx, line, store, func(e *ledger.Entry) ledger.Transition {
 			return p.Confirmer.ApplyLookup(e, lookup, p.PaymentLifetime, ledger.Timestamp(p.Now()))
 		})
 	}
@@ -84,13 +84,14 @@ func (p *pass) lookUp(ctx context.Context, entry *ledger.Entry, line *telemetry.
 // leaseLookup leases the lookup, or the listing, of an entry by the write of its next time.
 func (p *pass) leaseLookup(ctx context.Context, entry *ledger.Entry) (stored *ledger.Entry, leased bool, err error) {
 	now := ledger.Timestamp(p.Now())
-	return delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) bool {
+	stored, made, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
 		due := e.LookupDue(now)
 		if due {
 			e.ReschedulePoll(p.nextPollAt(e, now))
 		}
-		return due
+		return ledger.LeaseLookup.If(due)
 	})
+	return stored, made != ledger.NoTransition, err
 }
 
 // needsManualResolution reports whether a payment that is still not final needs a person. One case is a claim of

@@ -105,7 +105,9 @@ func (w *work) read(ctx context.Context) bool {
 	}
 	w.entry = entry
 	if now := ledger.Timestamp(w.Now()); entry.PastRetention(now) {
-		w.keep(w.applyChange(ctx, entry, func(e *ledger.Entry) bool { return e.ClearTimers(now) }))
+		w.keep(w.applyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
+			return ledger.EndRetention.If(e.ClearTimers(now))
+		}))
 		return false
 	}
 	w.line.SetMerchant(entry.Merchant.Name)
@@ -218,7 +220,9 @@ func (w *work) postpone(ctx context.Context, postponed job, now time.Time) {
 		w.line.SetStalledAge(now.Sub(since))
 	}
 	next := now.Add(ledger.Postponement(since, now))
-	w.keep(w.applyChange(ctx, w.entry, func(e *ledger.Entry) bool { return postponed.postpone(e, now, next) }))
+	w.keep(w.applyChange(ctx, w.entry, func(e *ledger.Entry) ledger.Transition {
+		return ledger.Postpone.If(postponed.postpone(e, now, next))
+	}))
 }
 
 // leaveQueue moves an entry that is due although no job is. Its due time is older than its timers, or belongs to a
@@ -228,7 +232,7 @@ func (w *work) leaveQueue(ctx context.Context) {
 	if w.progressed || w.outOfTime(ctx) || w.entry.DueAt.IsZero() || w.entry.DueAt.After(now) {
 		return
 	}
-	stored, err := w.applyChange(ctx, w.entry, func(e *ledger.Entry) bool { e.Reschedule(); return true })
+	stored, err := w.applyChange(ctx, w.entry, func(*ledger.Entry) ledger.Transition { return ledger.Reschedule })
 	if err == nil && !stored.DueAt.IsZero() && !stored.DueAt.After(now) {
 		err = w.moveAway(ctx)
 	}

@@ -86,7 +86,7 @@ func (p *pass) outOfTime(ctx context.Context) bool {
 
 // applyChange is delivery.Store for a change whose result nothing needs.
 func (p *pass) applyChange(
-	ctx context.Context, entry *ledger.Entry, change func(*ledger.Entry) bool,
+	ctx context.Context, entry *ledger.Entry, change func(*ledger.Entry) ledger.Transition,
 ) (*ledger.Entry, error) {
 	stored, _, err := delivery.Store(ctx, p.Book, entry, change)
 	return stored, err

@@ -112,7 +112,7 @@ func (s *sweepFixture) countRequests(t testing.TB, counted *countingTransport, s
 	}
 	counts[0] = run()
 	insert := func(e *ledger.Entry) {
-		if _, err := s.Book.Store.Insert(ctx, e); err != nil {
+		if _, err := s.Book.Store.Insert(ctx, e, ledger.Reserve); err != nil {
 			t.Fatal(err)
 		}
 	}

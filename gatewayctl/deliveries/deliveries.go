@@ -114,7 +114,9 @@ func (c *deliveriesSend) Run(s *session.Session) error {
 		wanted: func(e *ledger.Entry) bool {
 			return e.Outbox.Waits(ledger.Timestamp(s.Now())) && (c.ID != "" || since.Contains(e.Outbox.Head().At))
 		},
-		change: func(e *ledger.Entry, now time.Time) bool { return e.Outbox.SendNow(now) },
+		change: func(e *ledger.Entry, now time.Time) ledger.Transition {
+			return ledger.SendNow.If(e.Outbox.SendNow(now))
+		},
 		errEmpty: errors.New("nothing waits that does not go within a minute anyway: deliveries show lists a " +
 			"transaction's notifications, deliveries replay sends dead letters and delivered ones again"),
 	}
@@ -185,8 +187,8 @@ func (c *deliveriesReplay) Run(s *session.Session) error {
 	replay := resend{
 		addressFlags: c.addressFlags, action: "replay deliveries", id: c.ID, nameOrID: c.Merchant,
 		wanted: func(e *ledger.Entry) bool { return c.firstReplayable(e) != "" },
-		change: func(e *ledger.Entry, now time.Time) bool {
-			return e.Outbox.ReplayNotification(c.firstReplayable(e), now)
+		change: func(e *ledger.Entry, now time.Time) ledger.Transition {
+			return ledger.Replay.If(e.Outbox.ReplayNotification(c.firstReplayable(e), now))
 		},
 		errEmpty: errors.New("there is nothing to send again: deliveries show lists a transaction's notifications"),
 	}

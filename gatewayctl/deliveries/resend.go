@@ -80,7 +80,7 @@ type resend struct {
 	id, nameOrID string
 	// wanted reports whether an entry has a notification to send; change queues it and all that follow it.
 	wanted func(e *ledger.Entry) bool
-	change func(e *ledger.Entry, now time.Time) bool
+	change func(e *ledger.Entry, now time.Time) ledger.Transition
 	// errEmpty is the error if no entry has one.
 	errEmpty error
 
@@ -155,9 +155,12 @@ func (c *resend) run(s *session.Session, scope string) error {
 		if err := openFastPaths(s, c.closed); err != nil {
 			return "nothing", err
 		}
-		queue := entries.ChangeIf(func(e *ledger.Entry) bool {
+		queue := entries.Always(func(e *ledger.Entry) ledger.Transition {
 			e.Outbox.SelectAddress(c.FormerAddress)
-			return c.wanted(e) && c.change(e, ledger.Timestamp(s.Now()))
+			if !c.wanted(e) {
+				return ledger.NoTransition
+			}
+			return c.change(e, ledger.Timestamp(s.Now()))
 		})
 		for i, item := range c.items {
 			if _, err := entries.Apply(s, item.key, queue); err != nil {

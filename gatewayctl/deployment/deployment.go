@@ -111,7 +111,9 @@ func (m readOnlyMerchants) Update(ctx context.Context, p *merchant.Profile) erro
 type readOnlyLedger struct{ Ledger }
 
 // Replace accepts every entry: the caller has just read it.
-func (readOnlyLedger) Replace(context.Context, *ledger.Entry) (*ledger.Entry, error) { return nil, nil }
+func (readOnlyLedger) Replace(context.Context, *ledger.Entry, ledger.Transition) (*ledger.Entry, error) {
+	return nil, nil
+}
 
 type readOnlyHealth struct{ webhook.HealthStore }
 

@@ -240,17 +240,12 @@ func Open(s *session.Session, merchants []*merchant.Profile, since time.Time) it
 	}
 }
 
-// Change changes an entry, or returns why it refuses to. ledger.ErrUnchanged leaves the entry as it is.
-type Change func(*ledger.Entry) error
+// Change changes an entry, or returns why it refuses to.
+type Change func(*ledger.Entry) (ledger.Transition, error)
 
-// ChangeIf is the Change that leaves an entry as it is if change returns false.
-func ChangeIf(change func(*ledger.Entry) bool) Change {
-	return func(e *ledger.Entry) error {
-		if change(e) {
-			return nil
-		}
-		return ledger.ErrUnchanged
-	}
+// Always is the Change that refuses no entry.
+func Always(change func(*ledger.Entry) ledger.Transition) Change {
+	return func(e *ledger.Entry) (ledger.Transition, error) { return change(e), nil }
 }
 
 // Apply stores the change of an entry.
@@ -262,14 +257,14 @@ func Apply(s *session.Session, key ledger.Key, change Change) (*ledger.Entry, er
 // Resolve is Apply, and adjusts the merchant's daily amount.
 func Resolve(s *session.Session, key ledger.Key, change Change) (dailyamount.StoredChange, error) {
 	var refused error
-	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
-		return Apply(s, key, ChangeIf(change))
+	store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
+		return Apply(s, key, Always(change))
 	}
-	stored, err := s.Stores.DailyAmounts.StoreChange(s, store, func(e *ledger.Entry) bool {
-		refused = change(e)
-		return refused == nil
+	stored, err := s.Stores.DailyAmounts.StoreChange(s, store, func(e *ledger.Entry) (made ledger.Transition) {
+		made, refused = change(e)
+		return made.If(refused == nil)
 	})
-	if refused != nil && !errors.Is(refused, ledger.ErrUnchanged) {
+	if refused != nil {
 		return dailyamount.StoredChange{}, refused
 	}
 	return stored, err

@@ -268,7 +268,9 @@ func (e selectedEndpoints) queueParked(s *session.Session) (queued int, err erro
 			if err = s.Err(); err != nil {
 				return queued, err
 			}
-			unpark := entries.ChangeIf(func(e *ledger.Entry) bool { return e.Outbox.Unpark(ledger.Timestamp(s.Now())) })
+			unpark := entries.Always(func(e *ledger.Entry) ledger.Transition {
+				return ledger.Unpark.If(e.Outbox.Unpark(ledger.Timestamp(s.Now())))
+			})
 			if _, err = entries.Apply(s, key, unpark); err != nil {
 				return queued, fmt.Errorf("%s: %w", key, err)
 			}

@@ -155,8 +155,8 @@ type parkingLedger struct {
 	disable bool
 }
 
-func (l *parkingLedger) Replace(ctx context.Context, next *ledger.Entry) (*ledger.Entry, error) {
-	current, err := l.Ledger.Replace(ctx, next)
+func (l *parkingLedger) Replace(ctx context.Context, next *ledger.Entry, t ledger.Transition) (*ledger.Entry, error) {
+	current, err := l.Ledger.Replace(ctx, next, t)
 	if l.late != nil {
 		l.late.Outbox.Park(l.tool.Now)
 		l.tool.Ledger.Overwrite(l.late)

@@ -160,26 +160,31 @@ func (c *unknownResolve) resolution(s *session.Session, e *ledger.Entry) (entrie
 			"decides it. A manual resolution is final: wait, unless the operator's statement is certain.\n",
 			output.FormatTime(end))
 	}
-	return change, change(e.Clone())
+	_, err = change(e.Clone())
+	return change, err
 }
 
 // manualResolution returns the change of a person's decision about the attempt of an owner.
 func (c *unknownResolve) manualResolution(s *session.Session, outcome ledger.ManualOutcome) entries.Change {
-	return func(e *ledger.Entry) error {
+	made := ledger.ResolveManually
+	if c.As == ledger.ManuallyUnknowable {
+		made = ledger.CloseUnknowable
+	}
+	return func(e *ledger.Entry) (ledger.Transition, error) {
 		end, err := entries.RetryEnd(e, s.Now()), e.ResolveManually(outcome, ledger.Timestamp(s.Now()))
 		switch {
 		case errors.Is(err, ledger.ErrInvalidResolution):
-			return output.UsageError("a %s cannot be resolved as %s: unknown resolve --help lists the values of --as",
+			err = output.UsageError("a %s cannot be resolved as %s: unknown resolve --help lists the values of --as",
 				entries.KindLabel(e.Kind), c.As)
 		case errors.Is(err, ledger.ErrOutcomeKnown) && e.State == ledger.Released:
-			return errNotApplied
+			err = errNotApplied
 		case errors.Is(err, ledger.ErrOutcomeKnown):
-			return fmt.Errorf("%w: %s", err, cmp.Or(string(e.Status), string(e.State)))
+			err = fmt.Errorf("%w: %s", err, cmp.Or(string(e.Status), string(e.State)))
 		case err == nil && c.As == ledger.ManuallyUnknowable && !end.IsZero():
-			return fmt.Errorf("its operator can still decide it: the merchant may send the same request again until %s",
+			err = fmt.Errorf("its operator can still decide it: the merchant may send the same request again until %s",
 				output.FormatTime(end))
 		}
-		return err
+		return made.If(err == nil), err
 	}
 }
 
@@ -205,20 +210,23 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 		return nil, fmt.Errorf("operator %s reported no status of %s, run the command again. If it stays so, get the "+
 			"outcome from the operator and use --as: %w", e.Route.Operator, e.ID, response.Cause)
 	}
-	apply := func(e *ledger.Entry, now time.Time) bool {
+	apply := func(e *ledger.Entry, now time.Time) ledger.Transition {
 		return confirmer.ApplyLookup(e, response, s.PaymentLifetime, ledger.Timestamp(now))
 	}
-	change := entries.ChangeIf(func(e *ledger.Entry) bool {
-		return apply(e.Clone(), s.Now().Add(-ledger.ClockMargin)) && apply(e, s.Now())
-	})
+	change := func(e *ledger.Entry) ledger.Transition {
+		if apply(e.Clone(), s.Now().Add(-ledger.ClockMargin)) == ledger.NoTransition {
+			return ledger.NoTransition
+		}
+		return apply(e, s.Now())
+	}
 	decided := e.Clone()
-	err := change(decided)
+	made := change(decided)
 	switch row := operator.CapabilitiesOf(e); {
 	case len(decided.Conflicts) > len(e.Conflicts):
 		fmt.Fprintf(s.Stderr, "A status that contradicts the payment %s recorded as a conflict.\n",
 			s.IfApplied("is", "would be"))
 	case response.StatusFinal:
-	case err == nil:
+	case made != ledger.NoTransition:
 		fmt.Fprintf(s.Stderr, "No final status was reported. By the row of platform %s the payment is %s, as the "+
 			"sweep would end it (decisions \"never-sent\", \"prepare\" and \"pay-poll\").\n",
 			row.Platform, outcomeText(decided))
@@ -239,5 +247,5 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 		return nil, fmt.Errorf("operator %s reports %s for %s, which is not final: run the command again later",
 			e.Route.Operator, response.Report.Status, e.ID)
 	}
-	return change, nil
+	return entries.Always(change), nil
 }

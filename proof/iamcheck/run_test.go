@@ -79,8 +79,8 @@ func (g *gateway) chargeLate(t *testing.T, notify string) {
 	store := ledgerdynamo.New(g.client(t).DynamoDB(), g.Environment()["LEDGER_TABLE"])
 	book := &ledger.Book{Store: store, Reader: store, Now: time.Now, Rand: rand.Reader}
 	key := ledger.Key{Kind: ledger.Charge, ID: path.Base(location)}
-	_, err := book.Change(t.Context(), key, func(e *ledger.Entry) error {
-		return e.ResolveManually(ledger.ManualOutcome{
+	_, err := book.Change(t.Context(), key, func(e *ledger.Entry) (ledger.Transition, error) {
+		return ledger.ResolveManually, e.ResolveManually(ledger.ManualOutcome{
 			ManualResolution: ledger.ManualResolution{Outcome: ledger.ManuallyApplied},
 			Owner:            e.Owner, NotifyURL: notify,
 		}, time.Now())

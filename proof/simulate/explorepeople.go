@@ -53,24 +53,25 @@ func (x *explorer) personActs(a *actor) []personAct {
 	book := a.parts.Book(store)
 	now := ledger.Timestamp(time.Now())
 	for _, e := range x.world.checker.entries { // there is one
-		change := func(change func(*ledger.Entry) error) func(context.Context) error {
+		change := func(change func(*ledger.Entry) (ledger.Transition, error)) func(context.Context) error {
 			return func(ctx context.Context) error {
 				_, err := book.Change(ctx, e.Key, change)
 				return err
 			}
 		}
 		if m, known := x.truth(e); known && e.Clone().ResolveManually(m, now) == nil {
-			acts = append(acts, personAct{"resolves as " + m.Outcome, resolving, change(func(e *ledger.Entry) error {
-				return e.ResolveManually(m, ledger.Timestamp(time.Now()))
-			})})
+			acts = append(acts, personAct{"resolves as " + m.Outcome, resolving, change(
+				func(e *ledger.Entry) (ledger.Transition, error) {
+					return ledger.ResolveManually, e.ResolveManually(m, ledger.Timestamp(time.Now()))
+				})})
 		}
 		if replayable(e) != "" {
-			acts = append(acts, personAct{"replays the notifications", replaying, change(func(e *ledger.Entry) error {
-				if id := replayable(e); id == "" || !e.Outbox.ReplayNotification(id, ledger.Timestamp(time.Now())) {
-					return ledger.ErrUnchanged
-				}
-				return nil
-			})})
+			acts = append(acts, personAct{"replays the notifications", replaying, change(
+				func(e *ledger.Entry) (ledger.Transition, error) {
+					id := replayable(e)
+					replayed := id != "" && e.Outbox.ReplayNotification(id, ledger.Timestamp(time.Now()))
+					return ledger.Replay.If(replayed), nil
+				})})
 		}
 		if x.disabledEndpoint() {
 			acts = append(acts, personAct{"enables the endpoint", enabling, func(ctx context.Context) error {
@@ -143,11 +144,8 @@ func (x *explorer) enableEndpoint(ctx context.Context, i *exploredInstance, key 
 	if saved, err := store.SaveDisabled(ctx, health.AfterEnable(i.Now())); err != nil || !saved {
 		return err
 	}
-	_, err = i.parts.Book(i.parts.LedgerStore()).Change(ctx, key, func(e *ledger.Entry) error {
-		if !e.Outbox.Unpark(ledger.Timestamp(time.Now())) {
-			return ledger.ErrUnchanged
-		}
-		return nil
+	_, err = i.parts.Book(i.parts.LedgerStore()).Change(ctx, key, func(e *ledger.Entry) (ledger.Transition, error) {
+		return ledger.Unpark.If(e.Outbox.Unpark(ledger.Timestamp(time.Now()))), nil
 	})
 	return err
 }

@@ -14,7 +14,8 @@ import (
 // what contradicts the payment, and an amount that could not be refunded. dailyamount.ErrNotReserved: a success was not
 // stored, because its amount could not be counted first.
 func (c *Confirmer) Store(
-	ctx context.Context, line *telemetry.LogLine, store dailyamount.StoreFunc, change func(*ledger.Entry) bool,
+	ctx context.Context, line *telemetry.LogLine, store dailyamount.StoreFunc,
+	change func(*ledger.Entry) ledger.Transition,
 ) (*ledger.Entry, error) {
 	stored, err := c.DailyAmounts.StoreChange(ctx, store, change)
 	if err != nil {
@@ -29,24 +30,29 @@ func (c *Confirmer) Store(
 }
 
 // ApplyLookup applies the result of a lookup to a payment by the rules of its platform's row (decisions "never-sent",
-// "inert-payments", "prepare" and "pay-poll"). It returns whether the payment changed. A lookup that failed changes
-// nothing.
-func (c *Confirmer) ApplyLookup(e *ledger.Entry, lookup LookupResult, lifetime time.Duration, now time.Time) bool {
+// "inert-payments", "prepare" and "pay-poll"). A lookup that failed changes nothing.
+func (c *Confirmer) ApplyLookup(
+	e *ledger.Entry, lookup LookupResult, lifetime time.Duration, now time.Time,
+) (made ledger.Transition) {
 	if lookup.Failed() {
-		return false
+		return ledger.NoTransition
 	}
-	row, effect := operator.CapabilitiesOf(e), ledger.Unchanged
+	row := operator.CapabilitiesOf(e)
 	switch {
 	case lookup.StatusFinal:
-		effect = e.ApplyFinalStatus(c.NewStatusReport(e, lookup.Report, ledger.SourceLookup), now)
+		report := c.NewStatusReport(e, lookup.Report, ledger.SourceLookup)
+		made = ledger.EndPayment.After(e.ApplyFinalStatus(report, now))
 	case lookup.NotFound && isNeverSent(row, e, now),
 		isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
-		effect = e.EndNeverSent(now)
+		made = ledger.EndNeverSent.After(e.EndNeverSent(now))
 	}
-	if effect == ledger.Unchanged && lookup.Responded && !lookup.StatusFinal && row.ExpiresPending {
-		effect = e.Expire(lifetime, now)
+	if made == ledger.NoTransition && lookup.Responded && !lookup.StatusFinal && row.ExpiresPending {
+		made = ledger.ExpirePayment.After(e.Expire(lifetime, now))
 	}
-	return effect != ledger.Unchanged || lookup.Responded && e.EndReleasedLookups()
+	if made == ledger.NoTransition && lookup.Responded {
+		made = ledger.EndReleasedLookups.If(e.EndReleasedLookups())
+	}
+	return made
 }
 
 // lastSend is the latest time at which the last attempt of a payment can have been sent.

@@ -12,9 +12,9 @@ import (
 // operator must report it again, or be polled again.
 var ErrNotReserved = errors.New("daily amount: the amount could not be counted")
 
-// StoreFunc applies a change to an entry and stores the entry if the change returned true. It may apply the change
-// several times, each time to the entry as it is then.
-type StoreFunc func(change func(*ledger.Entry) bool) (*ledger.Entry, error)
+// StoreFunc applies a change to an entry and stores the entry, unless the change returned NoTransition. It may apply
+// the change several times, each time to the entry as it is then.
+type StoreFunc func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error)
 
 // maxRevivals bounds how often a late success is counted because its payment was released again meanwhile.
 const maxRevivals = 4
@@ -38,7 +38,7 @@ type StoredChange struct {
 // finds nothing to do, and the amount is refunded all the same: a second refund does nothing. A payment may also be
 // taken over and released again between the count and its write; it is then counted once more.
 func (c *Counter) StoreChange(
-	ctx context.Context, store StoreFunc, change func(*ledger.Entry) bool,
+	ctx context.Context, store StoreFunc, change func(*ledger.Entry) ledger.Transition,
 ) (StoredChange, error) {
 	guarded := guardedChange{change: change, counted: -1}
 	for range maxRevivals {
@@ -66,7 +66,7 @@ func (c *Counter) StoreChange(
 
 // guardedChange is a change that does not apply a late success before its amount is counted.
 type guardedChange struct {
-	change      func(*ledger.Entry) bool
+	change      func(*ledger.Entry) ledger.Transition
 	before      *ledger.Entry // the entry to which it was applied last
 	isUncounted bool          // its last application was a late success whose amount is not counted
 	counted     int64         // the version for which the amount was counted again, -1 for none
@@ -74,14 +74,15 @@ type guardedChange struct {
 }
 
 // apply is the change for a StoreFunc.
-func (g *guardedChange) apply(e *ledger.Entry) bool {
+func (g *guardedChange) apply(e *ledger.Entry) ledger.Transition {
 	g.before = e.Clone()
-	changed := g.change(e)
+	made := g.change(e)
+	changed := made != ledger.NoTransition
 	isLateSuccess := changed && e.Amount.CountsDaily && mayBeUncounted(g.before) && !mayBeUncounted(e)
 	g.isUncounted = isLateSuccess && g.before.Version != g.counted
 	stores := changed && !g.isUncounted
 	g.sent = g.sent || stores
-	return stores
+	return made.If(stores)
 }
 
 // mayBeUncounted is true if an operator may have applied the entry although its amount is not counted. Such an entry is

@@ -12,10 +12,10 @@ import (
 )
 
 // setState is a change that stores a state.
-func setState(state ledger.State) func(*ledger.Entry) bool {
-	return func(e *ledger.Entry) bool {
+func setState(state ledger.State) func(*ledger.Entry) ledger.Transition {
+	return func(e *ledger.Entry) ledger.Transition {
 		e.State = state
-		return true
+		return ledger.EndPayment
 	}
 }
 
@@ -54,12 +54,12 @@ func TestStoreChange(t *testing.T) {
 			}
 			f.store.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
 			attempts := 0
-			store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+			store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
 				if attempts++; attempts == 2 && c.winner != "" {
 					stored.State, stored.Version = c.winner, stored.Version+1
 					return stored, nil
 				}
-				if next := stored.Clone(); change(next) && c.ledger == nil {
+				if next := stored.Clone(); change(next) != ledger.NoTransition && c.ledger == nil {
 					next.Version++
 					stored = next
 				}
@@ -85,15 +85,15 @@ func TestStoreChangeAfterALostResponse(t *testing.T) {
 	f := newCounterFixture()
 	stored := f.entry("a", 600)
 	f.mustReserve(t, stored, 1000)
-	refuse := func(e *ledger.Entry) bool {
+	refuse := func(e *ledger.Entry) ledger.Transition {
 		changed := e.State != ledger.Refused
 		e.State = ledger.Refused
-		return changed
+		return ledger.RecordRefusal.If(changed)
 	}
-	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+	store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
 		change(stored)
 		stored.Version += 2 // the refusal, and the other write
-		if change(stored) {
+		if change(stored) != ledger.NoTransition {
 			t.Error("the entry was refused twice")
 		}
 		return stored, nil
@@ -113,13 +113,13 @@ func TestLateSuccessAfterAnotherRelease(t *testing.T) {
 	stored.State = ledger.Released
 	f.mustRefund(t, stored)
 	writes := 0
-	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+	store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
 		if writes++; writes == 2 {
 			stored.Version += 2 // the retry's reservation and its release
 			f.mustReserve(t, stored, 1000)
 			f.mustRefund(t, stored)
 		}
-		if next := stored.Clone(); change(next) {
+		if next := stored.Clone(); change(next) != ledger.NoTransition {
 			next.Version++
 			stored = next
 		}
@@ -137,9 +137,9 @@ func TestLateSuccessAmongReleases(t *testing.T) {
 	f := newCounterFixture()
 	stored := f.entry("a", 600)
 	stored.State = ledger.Released
-	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+	store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
 		stored.Version++
-		if change(stored.Clone()) {
+		if change(stored.Clone()) != ledger.NoTransition {
 			t.Error("a success was stored uncounted")
 		}
 		return stored, nil

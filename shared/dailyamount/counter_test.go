@@ -229,17 +229,17 @@ func TestLateSuccessAfterRelease(t *testing.T) {
 					e.State, e.ReleasedBefore, e.Version = ledger.Reserved, true, 3
 				}
 				c.now = c.now.Add(at)
-				store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+				store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
 					next := e.Clone()
-					if change(next) {
+					if change(next) != ledger.NoTransition {
 						next.Version++
 						e = next
 					}
 					return e, nil
 				}
-				change, err := c.StoreChange(context.Background(), store, func(e *ledger.Entry) bool {
+				change, err := c.StoreChange(context.Background(), store, func(e *ledger.Entry) ledger.Transition {
 					report := ledger.StatusReport{Status: ledger.Successful, Source: "callback"}
-					return e.ApplyFinalStatus(report, c.now) == ledger.Applied
+					return ledger.EndPayment.After(e.ApplyFinalStatus(report, c.now))
 				})
 				if err != nil || change.RefundErr != nil || e.Status != ledger.Successful {
 					t.Fatalf("status %s, %v, %v", e.Status, change.RefundErr, err)

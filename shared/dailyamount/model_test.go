@@ -170,11 +170,11 @@ func (d *dayModel) reportFinalStatus(t *rapid.T) {
 		report.Status = ledger.Successful
 	}
 	book := &ledger.Book{Store: d.Ledger, Reader: d.Ledger, Now: d.Clock.Now, Rand: rand.Reader}
-	store := func(change func(*ledger.Entry) bool) (*ledger.Entry, error) {
+	store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
 		return book.ApplyChange(context.Background(), existing, change)
 	}
-	_, _ = d.Pipeline.DailyAmounts.StoreChange(context.Background(), store, func(e *ledger.Entry) bool {
-		return e.ApplyFinalStatus(report, ledger.Timestamp(d.Clock.Now())) != ledger.Unchanged
+	_, _ = d.Pipeline.DailyAmounts.StoreChange(context.Background(), store, func(e *ledger.Entry) ledger.Transition {
+		return ledger.EndPayment.After(e.ApplyFinalStatus(report, ledger.Timestamp(d.Clock.Now())))
 	})
 }
 

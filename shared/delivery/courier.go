@@ -52,9 +52,9 @@ type Courier struct {
 	Rand          io.Reader
 }
 
-// EntryChange applies the result of an attempt to an entry. It is false if it changed nothing because another writer
-// came first.
-type EntryChange func(*ledger.Entry) bool
+// EntryChange applies the result of an attempt to an entry. It returns NoTransition if it changed nothing because
+// another writer came first.
+type EntryChange func(*ledger.Entry) ledger.Transition
 
 // Target is an entry's endpoint with the secrets that sign its notifications. A disabled endpoint has no secrets.
 type Target struct {
@@ -115,7 +115,9 @@ func (c *Courier) PostNotification(
 	}
 	if result.Outcome == webhook.Delivered {
 		line.Increment(telemetry.DeliveredNotifications)
-		return func(e *ledger.Entry) bool { return e.Outbox.MarkDelivered(n.ID, now) }
+		return func(e *ledger.Entry) ledger.Transition {
+			return ledger.MarkDelivered.If(e.Outbox.MarkDelivered(n.ID, now))
+		}
 	}
 	line.Increment(telemetry.DeliveryAttemptFailures)
 	failed := ledger.FailedAttempt{At: now, HTTPStatus: result.Status, Reason: result.Reason}
@@ -123,15 +125,18 @@ func (c *Courier) PostNotification(
 	switch {
 	case result.Outcome == webhook.Gone && healthErr == nil:
 		line.Increment(telemetry.EndpointsDisabled)
-		return func(e *ledger.Entry) bool {
-			return e.Outbox.RecordFailedAttempt(claim, failed, now) && e.Outbox.Park(now)
+		return func(e *ledger.Entry) ledger.Transition {
+			return ledger.Park.If(e.Outbox.RecordFailedAttempt(claim, failed, now) && e.Outbox.Park(now))
 		}
 	case attemptsLeft:
-		return func(e *ledger.Entry) bool { return e.Outbox.RecordFailedAttempt(claim, failed, next) }
+		return func(e *ledger.Entry) ledger.Transition {
+			return ledger.RecordFailedAttempt.If(e.Outbox.RecordFailedAttempt(claim, failed, next))
+		}
 	default:
 		line.Increment(telemetry.DeadLetters)
-		return func(e *ledger.Entry) bool {
-			return e.Outbox.RecordFailedAttempt(claim, failed, now) && e.Outbox.DeadLetter(n.ID, failed.Reason, now)
+		return func(e *ledger.Entry) ledger.Transition {
+			return ledger.DeadLetter.If(e.Outbox.RecordFailedAttempt(claim, failed, now) &&
+				e.Outbox.DeadLetter(n.ID, failed.Reason, now))
 		}
 	}
 }

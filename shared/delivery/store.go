@@ -10,18 +10,17 @@ import (
 // StoreTimeout bounds the write of Store.
 const StoreTimeout = 2 * time.Second
 
-// Store applies a pure change to an entry and stores it, unless the change returns the zero value: then it changed
-// nothing. It returns the entry as stored, and what the change returned when it was applied last. The write has its own
-// time limit, since the step before it may have used up the invocation's.
-func Store[R comparable](
-	ctx context.Context, book *ledger.Book, e *ledger.Entry, change func(*ledger.Entry) R,
-) (stored *ledger.Entry, result R, err error) {
+// Store applies a pure change to an entry and stores it. It returns the entry as stored, and what the change returned
+// when it was applied last. The write has its own time limit, since the step before it may have used up the
+// invocation's.
+func Store(
+	ctx context.Context, book *ledger.Book, e *ledger.Entry, change func(*ledger.Entry) ledger.Transition,
+) (stored *ledger.Entry, made ledger.Transition, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StoreTimeout)
 	defer cancel()
-	var unchanged R
-	stored, err = book.ApplyChange(ctx, e, func(e *ledger.Entry) bool {
-		result = change(e)
-		return result != unchanged
+	stored, err = book.ApplyChange(ctx, e, func(e *ledger.Entry) ledger.Transition {
+		made = change(e)
+		return made
 	})
-	return stored, result, err
+	return stored, made, err
 }

@@ -15,19 +15,19 @@ import (
 // "user-sms"). Its idempotency key is the order_id, so that the operator sends one SMS for any number of attempts. Once
 // an attempt may have reached the operator, nothing is sent after the operator's resend window: the SMS is unknown.
 func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry, claim ledger.UserSMSClaim) EntryChange {
-	end := func(state ledger.UserSMSState) EntryChange {
-		return func(e *ledger.Entry) bool {
-			return e.UserSMS.Record(claim, ledger.UserSMSOutcome{State: state})
+	record := func(outcome ledger.UserSMSOutcome) EntryChange {
+		return func(e *ledger.Entry) ledger.Transition {
+			return ledger.RecordUserSMS.If(e.UserSMS.Record(claim, outcome))
 		}
 	}
 	notifier, capabilities, found := c.Operators.UserSMSSender(e)
 	country, _ := market.ByAlpha2(e.Route.Country)
 	number, numberValid := parsePayerMSISDN(e.PayerMSISDN(), country)
 	if !found || !numberValid {
-		return end(ledger.UserSMSFailed)
+		return record(ledger.UserSMSOutcome{State: ledger.UserSMSFailed})
 	}
 	if claim.MayHaveBeenSent && c.Now().Sub(e.FinalAt) >= capabilities.SafeResendWindow() {
-		return end(ledger.UserSMSUnknown)
+		return record(ledger.UserSMSOutcome{State: ledger.UserSMSUnknown})
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.SMSTimeout)
 	defer cancel()
@@ -41,8 +41,7 @@ func (c *Courier) SendUserSMS(ctx context.Context, e *ledger.Entry, claim ledger
 			Merchant: e.Merchant.Name, OrderID: e.ID,
 		}),
 	})
-	outcome := c.userSMSOutcome(result, claim)
-	return func(e *ledger.Entry) bool { return e.UserSMS.Record(claim, outcome) }
+	return record(c.userSMSOutcome(result, claim))
 }
 
 // parsePayerMSISDN parses the payer's number: one of the payment's country, or an international number of

@@ -18,9 +18,6 @@ const tokenBytes = 16
 // ErrContended means that other writes came first every time. Nothing was stored; the caller may try again.
 var ErrContended = errors.New("ledger: too many concurrent writes of one entry")
 
-// ErrUnchanged is returned by a change function that has nothing to change. Change then writes nothing.
-var ErrUnchanged = errors.New("ledger: nothing to change")
-
 // Book reserves and changes entries through a Store: every write is conditional, and DueAt is right. It has no state;
 // any number of goroutines may use one.
 type Book struct {
@@ -41,7 +38,7 @@ func (b *Book) Reserve(
 	if err != nil {
 		return nil, 0, err
 	}
-	existing, err := b.Store.Insert(ctx, fresh)
+	existing, err := b.Store.Insert(ctx, fresh, Reserve)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -117,7 +114,7 @@ func (b *Book) takeOver(
 		}
 		next := existing.TakeOver(fresh, fresh.Owner, fresh.UpdatedAt)
 		next.Writer = fresh.Writer
-		current, err := b.Store.Replace(ctx, next)
+		current, err := b.Store.Replace(ctx, next, TakeOver)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -129,14 +126,17 @@ func (b *Book) takeOver(
 	return existing, InFlight, nil
 }
 
-// StoreOutcome stores the outcome of the operator call made under a reservation, and returns the entry as stored. The
-// caller responds by its State and stored response, which may differ from the outcome. A release may count as Unknown,
-// and a callback or another attempt may have come first. A successor may still be at work: respond to Reserved as to
-// Unknown. A former owner's success is stored too. It costs one write, and one more for each write in between. After
-// ErrContended, ErrNotFound or the store's error the result is not known: respond as to Unknown.
-func (b *Book) StoreOutcome(ctx context.Context, reservation *Entry, outcome CallOutcome) (*Entry, error) {
-	return b.ApplyChange(ctx, reservation, func(e *Entry) bool {
-		return e.ApplyOutcome(reservation.Owner, outcome, Timestamp(b.Now()))
+// StoreOutcome stores the outcome of the operator call made under a reservation by a transition that the caller knows,
+// and returns the entry as stored. The caller responds by its State and stored response, which may differ from the
+// outcome. A release may count as Unknown, and a callback or another attempt may have come first. A successor may still
+// be at work: respond to Reserved as to Unknown. A former owner's success is stored too. It costs one write, and one
+// more for each write in between. After ErrContended, ErrNotFound or the store's error the result is not known: respond
+// as to Unknown.
+func (b *Book) StoreOutcome(
+	ctx context.Context, reservation *Entry, t Transition, outcome CallOutcome,
+) (*Entry, error) {
+	return b.ApplyChange(ctx, reservation, func(e *Entry) Transition {
+		return t.If(e.ApplyOutcome(reservation.Owner, outcome, Timestamp(b.Now())))
 	})
 }
 
@@ -150,9 +150,10 @@ func (b *Book) Find(ctx context.Context, key Key) (*Entry, error) {
 }
 
 // Change reads an entry, applies a pure change and stores the result, which it returns. If another write came first, it
-// applies the change to that version. change may run several times, each time on a new copy. Its error ends Change and
-// is returned; after ErrUnchanged nothing is stored and the error is nil. ErrNotFound: there is no such entry.
-func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) error) (*Entry, error) {
+// applies the change to that version. change returns which transition it made; after NoTransition nothing is stored. It
+// may run several times, each time on a new copy. Its error ends Change and is returned. ErrNotFound: there is no such
+// entry.
+func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) (Transition, error)) (*Entry, error) {
 	e, err := b.Find(ctx, key)
 	if err != nil {
 		return nil, err
@@ -165,15 +166,18 @@ func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) error) (
 
 // ChangeKnown is Change for an entry that was read already, such as a stream image. It saves the read; if the entry has
 // changed since, it costs one more call.
-func (b *Book) ChangeKnown(ctx context.Context, known *Entry, change func(*Entry) error) (*Entry, error) {
+func (b *Book) ChangeKnown(
+	ctx context.Context, known *Entry, change func(*Entry) (Transition, error),
+) (*Entry, error) {
 	for range maxWriteAttempts {
 		next := known.Clone()
 		next.Outbox.markRelayNotified()
-		if err := change(next); err != nil {
-			if errors.Is(err, ErrUnchanged) {
-				return known, nil
-			}
+		t, err := change(next)
+		if err != nil {
 			return nil, err
+		}
+		if t == NoTransition {
+			return known, nil
 		}
 		writer, err := b.token()
 		if err != nil {
@@ -182,7 +186,7 @@ func (b *Book) ChangeKnown(ctx context.Context, known *Entry, change func(*Entry
 		next.Version, next.Writer, next.UpdatedAt = known.Version+1, writer, Timestamp(b.Now())
 		truncateTimes(next)
 		next.Reschedule()
-		current, err := b.Store.Replace(ctx, next)
+		current, err := b.Store.Replace(ctx, next, t)
 		if err != nil {
 			return nil, err
 		}
@@ -194,15 +198,9 @@ func (b *Book) ChangeKnown(ctx context.Context, known *Entry, change func(*Entry
 	return nil, ErrContended
 }
 
-// ApplyChange is ChangeKnown for a change that cannot fail. change reports whether it changed the entry; if not,
-// nothing is stored.
-func (b *Book) ApplyChange(ctx context.Context, known *Entry, change func(*Entry) bool) (*Entry, error) {
-	return b.ChangeKnown(ctx, known, func(e *Entry) error {
-		if !change(e) {
-			return ErrUnchanged
-		}
-		return nil
-	})
+// ApplyChange is ChangeKnown for a change that cannot fail.
+func (b *Book) ApplyChange(ctx context.Context, known *Entry, change func(*Entry) Transition) (*Entry, error) {
+	return b.ChangeKnown(ctx, known, func(e *Entry) (Transition, error) { return change(e), nil })
 }
 
 // token draws a random token.

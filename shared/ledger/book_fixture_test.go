@@ -56,9 +56,17 @@ func (b *bench) reserve(t *testing.T, kind ledger.Kind, fingerprint string, want
 	return e
 }
 
+// transitionOf is the transition by which a function stores an outcome of a call.
+func transitionOf(o ledger.CallOutcome) ledger.Transition {
+	return map[ledger.State]ledger.Transition{
+		ledger.Done: ledger.RecordSuccess, ledger.Refused: ledger.RecordRefusal,
+		ledger.Released: ledger.RecordNotApplied, ledger.Unknown: ledger.RecordUnknown,
+	}[o.State]
+}
+
 func (b *bench) storeOutcome(t *testing.T, e *ledger.Entry, s ledger.CallOutcome) *ledger.Entry {
 	t.Helper()
-	updated, err := b.StoreOutcome(context.Background(), e, s)
+	updated, err := b.StoreOutcome(context.Background(), e, transitionOf(s), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestReserveWithoutWindowOrLease(t *testing.T) {
 	if _, _, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), anHour); err == nil {
 		t.Error("a failing random source was accepted")
 	}
-	if _, err := b.StoreOutcome(context.Background(), e, done); err == nil {
+	if _, err := b.StoreOutcome(context.Background(), e, ledger.RecordSuccess, done); err == nil {
 		t.Error("a failing random source was accepted")
 	}
 }
@@ -108,8 +108,7 @@ func TestReserveOverAnExpiredMessage(t *testing.T) {
 	if found, err := b.Find(context.Background(), e.Key); found != nil || err != nil {
 		t.Errorf("Find = %v, %v", found, err)
 	}
-	if _, err := b.Change(context.Background(), e.Key, func(*ledger.Entry) error { return nil }); !errors.Is(err,
-		ledger.ErrNotFound) {
+	if _, err := b.Change(context.Background(), e.Key, nil); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("Change: %v", err)
 	}
 	b.reserve(t, ledger.SMS, "g", ledger.NewReservation)
@@ -188,7 +187,10 @@ func TestStoreOutcomeAfterACallback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		callback := func(e *ledger.Entry) error { finalStatus(ledger.Successful)(e); return nil }
+		callback := func(e *ledger.Entry) (ledger.Transition, error) {
+			finalStatus(ledger.Successful)(e)
+			return ledger.EndPayment, nil
+		}
 		if _, err := b.Change(context.Background(), e.Key, callback); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +217,7 @@ func TestStoreOutcomeUnderFaults(t *testing.T) {
 			b := newBench()
 			e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 			b.store.FailNext(storetest.Replace, c.faults...)
-			updated, err := b.StoreOutcome(context.Background(), e, done)
+			updated, err := b.StoreOutcome(context.Background(), e, ledger.RecordSuccess, done)
 			if !errors.Is(err, c.want) || (err == nil && updated.State != ledger.Done) {
 				t.Fatalf("error %v, want %v", err, c.want)
 			}
@@ -225,7 +227,7 @@ func TestStoreOutcomeUnderFaults(t *testing.T) {
 		b := newBench()
 		e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 		b.store.FailNext(storetest.Replace, lost)
-		if _, err := b.StoreOutcome(context.Background(), e, done); !errors.Is(err, storetest.ErrInjected) {
+		if _, err := b.StoreOutcome(context.Background(), e, ledger.RecordSuccess, done); !errors.Is(err, storetest.ErrInjected) {
 			t.Fatal(err)
 		}
 		if updated := b.storeOutcome(t, e, done); updated.State != ledger.Done || updated.Version != 2 {
@@ -255,22 +257,25 @@ func TestChange(t *testing.T) {
 	}
 	e := b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
 	writes := b.store.WriteCount()
-	same, err := b.Change(ctx, e.Key, func(*ledger.Entry) error { return ledger.ErrUnchanged })
+	same, err := b.Change(ctx, e.Key, func(*ledger.Entry) (ledger.Transition, error) { return ledger.NoTransition, nil })
 	if err != nil || same.Version != 1 || b.store.WriteCount() != writes {
 		t.Errorf("unchanged: version %d, %v", same.Version, err)
 	}
 	wrong := errors.New("wrong")
-	failing := func(e *ledger.Entry) error { e.State = ledger.Done; return wrong }
+	failing := func(e *ledger.Entry) (ledger.Transition, error) {
+		e.State = ledger.Done
+		return ledger.RecordSuccess, wrong
+	}
 	if _, err := b.Change(ctx, e.Key, failing); !errors.Is(err, wrong) {
 		t.Errorf("its own error: %v", err)
 	}
 	b.wait(time.Second)
 	b.store.FailNext(storetest.Replace, concurrent)
 	times := 0
-	changed, err := b.Change(ctx, e.Key, func(e *ledger.Entry) error {
+	changed, err := b.Change(ctx, e.Key, func(e *ledger.Entry) (ledger.Transition, error) {
 		times++
 		e.Conflicts = append(e.Conflicts, ledger.Conflict{Reason: "final", At: b.now()})
-		return nil
+		return ledger.KeepConflict, nil
 	})
 	if err != nil || times != 2 || len(changed.Conflicts) != 1 || changed.Version != 3 ||
 		!changed.UpdatedAt.Equal(b.now()) {
@@ -287,12 +292,12 @@ func TestEveryTimeIsStoredAsTimestamp(t *testing.T) {
 	odd := time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("east", 3600))
 	b := newBench()
 	e := b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
-	changed, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) error {
+	changed, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) (ledger.Transition, error) {
 		full := ledgertest.Full(t)
 		e.Conflicts, e.Outbox.Waiting, e.Outbox.Delivered = full.Conflicts, full.Outbox.Waiting, full.Outbox.Delivered
 		e.Outbox.FailedAttempts, e.Outbox.Replays = full.Outbox.FailedAttempts, full.Outbox.Replays
 		eachTime(reflect.ValueOf(e).Elem(), func(t *time.Time) { *t = odd })
-		return nil
+		return ledger.Reserve, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func (l *life) storeOutcome(t *rapid.T) {
 	attempt := rapid.SampledFrom(l.attempts).Draw(t, "attempt")
 	s := rapid.SampledFrom([]ledger.CallOutcome{done, refused, unknown, pending, released}).Draw(t, "outcome")
 	s.NotifyURL = "https://shop.example/"
-	updated, err := l.StoreOutcome(context.Background(), attempt, s)
+	updated, err := l.StoreOutcome(context.Background(), attempt, transitionOf(s), s)
 	if err != nil || s.State != ledger.Done {
 		return
 	}
@@ -86,14 +86,16 @@ func (l *life) report(t *rapid.T) {
 	}
 	status := rapid.SampledFrom(statuses).Draw(t, "status")
 	claim := rapid.Bool().Draw(t, "claim")
-	l.change(func(e *ledger.Entry) {
+	l.change(func(e *ledger.Entry) ledger.Transition {
 		switch {
 		case e.Kind == ledger.SMS:
-			e.ApplyReceipt(status, l.now())
+			return ledger.AddReceipt.After(e.ApplyReceipt(status, l.now()))
 		case claim:
-			e.AddClaim(ledger.Claim{Status: status, CheckAt: l.now().Add(5 * time.Second)}, l.now())
+			made := ledger.Claim{Status: status, CheckAt: l.now().Add(5 * time.Second)}
+			return ledger.AddClaim.After(e.AddClaim(made, l.now()))
 		default:
-			e.ApplyFinalStatus(ledger.StatusReport{Status: status, Source: "getStatus", UserSMS: true}, l.now())
+			report := ledger.StatusReport{Status: status, Source: "getStatus", UserSMS: true}
+			return ledger.EndPayment.After(e.ApplyFinalStatus(report, l.now()))
 		}
 	})
 }
@@ -101,64 +103,70 @@ func (l *life) report(t *rapid.T) {
 func (l *life) resolveManually(t *rapid.T) {
 	outcomes := []string{"applied", "not-applied", "successful", "failed", "unknowable"}
 	outcome := rapid.SampledFrom(outcomes).Draw(t, "manual outcome")
-	l.change(func(e *ledger.Entry) {
+	l.change(func(e *ledger.Entry) ledger.Transition {
 		before := e.Clone()
 		known := before.Leased(l.now()) || before.StatusFinal() || before.State == ledger.Refused
 		m := manuallyResolved(outcome)
 		m.Owner, m.NotifyURL = e.Owner, "https://shop.example/"
-		if err := e.ResolveManually(m, l.now()); err == nil && known {
+		err := e.ResolveManually(m, l.now())
+		if err == nil && known {
 			t.Fatalf("%s of a known outcome: %s", outcome, summary(before))
 		}
+		if outcome == ledger.ManuallyUnknowable {
+			return ledger.CloseUnknowable.If(err == nil)
+		}
+		return ledger.ResolveManually.If(err == nil)
 	})
 }
 
 func (l *life) sweep(*rapid.T) {
-	l.change(func(e *ledger.Entry) {
-		e.MarkLapsed(l.now(), l.now())
-		if e.LookupDue(l.now()) {
+	l.change(func(e *ledger.Entry) ledger.Transition { return ledger.Lapse.If(e.MarkLapsed(l.now(), l.now())) })
+	l.change(func(e *ledger.Entry) ledger.Transition {
+		due := e.LookupDue(l.now())
+		if due {
 			e.ReschedulePoll(l.now().Add(time.Minute))
 		}
-		e.Expire(24*time.Hour, l.now())
+		return ledger.LeaseLookup.If(due)
+	})
+	l.change(func(e *ledger.Entry) ledger.Transition {
+		return ledger.ExpirePayment.After(e.Expire(24*time.Hour, l.now()))
 	})
 }
 
 func (l *life) deliver(t *rapid.T) {
 	what := rapid.IntRange(0, 6).Draw(t, "delivery")
-	l.change(func(e *ledger.Entry) {
+	l.change(func(e *ledger.Entry) ledger.Transition {
 		head := e.Outbox.Head()
 		if head == nil {
-			if what == 0 && len(e.Outbox.Delivered) > 0 {
-				e.Outbox.ReplayNotification(e.Outbox.Delivered[0].ID, l.now())
-			}
-			return
+			isReplay := what == 0 && len(e.Outbox.Delivered) > 0
+			return ledger.Replay.If(isReplay && e.Outbox.ReplayNotification(e.Outbox.Delivered[0].ID, l.now()))
 		}
 		switch what {
 		case 0:
-			e.Outbox.ClaimDelivery(l.now())
+			_, changed := e.Outbox.ClaimDelivery(l.now())
+			return ledger.LeaseDelivery.If(changed)
 		case 1:
-			if claim := e.Outbox.HeadClaim(); claim != nil {
-				e.Outbox.RecordFailedAttempt(*claim, failedAttempt(claim.Attempts+1, 500, "status"),
-					l.now().Add(time.Minute))
-			}
+			claim := e.Outbox.HeadClaim()
+			return ledger.RecordFailedAttempt.If(claim != nil && e.Outbox.RecordFailedAttempt(*claim,
+				failedAttempt(claim.Attempts+1, 500, "status"), l.now().Add(time.Minute)))
 		case 2:
-			e.Outbox.MarkDelivered(head.ID, l.now())
+			return ledger.MarkDelivered.If(e.Outbox.MarkDelivered(head.ID, l.now()))
 		case 3:
-			e.Outbox.Park(l.now())
+			return ledger.Park.If(e.Outbox.Park(l.now()))
 		case 4:
-			e.Outbox.Unpark(l.now())
+			return ledger.Unpark.If(e.Outbox.Unpark(l.now()))
 		case 5:
-			e.Outbox.DeadLetter(head.ID, "attempts", l.now())
+			return ledger.DeadLetter.If(e.Outbox.DeadLetter(head.ID, "attempts", l.now()))
 		default:
-			e.UserSMS.Record(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSSent})
+			sent := ledger.UserSMSOutcome{State: ledger.UserSMSSent}
+			return ledger.RecordUserSMS.If(e.UserSMS.Record(e.UserSMSClaim(), sent))
 		}
 	})
 }
 
-func (l *life) change(change func(*ledger.Entry)) {
-	_, _ = l.Change(context.Background(), ledger.Key{Kind: l.kind, ID: "Shop_1"}, func(e *ledger.Entry) error {
-		change(e)
-		return nil
-	})
+func (l *life) change(change func(*ledger.Entry) ledger.Transition) {
+	_, _ = l.Change(context.Background(), ledger.Key{Kind: l.kind, ID: "Shop_1"},
+		func(e *ledger.Entry) (ledger.Transition, error) { return change(e), nil })
 }
 
 // check compares the stored entry with the one after the step before.

@@ -320,21 +320,24 @@ func TestTheRelayIsWokenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := func(apply func(*ledger.Entry)) *ledger.Entry {
+	change := func(made ledger.Transition, apply func(*ledger.Entry)) *ledger.Entry {
 		t.Helper()
-		e, err := b.Change(ctx, reservation.Key, func(e *ledger.Entry) error { apply(e); return nil })
+		e, err := b.Change(ctx, reservation.Key, func(e *ledger.Entry) (ledger.Transition, error) {
+			apply(e)
+			return made, nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	if e := change(receipt(ledger.DeliveredToNetwork)); !e.Outbox.WakesRelay() {
+	if e := change(ledger.AddReceipt, receipt(ledger.DeliveredToNetwork)); !e.Outbox.WakesRelay() {
 		t.Error("the first status does not wake the relay")
 	}
-	if e := change(receipt(ledger.DeliveredToTerminal)); e.Outbox.WakesRelay() || len(e.Outbox.Waiting) != 2 {
+	if e := change(ledger.AddReceipt, receipt(ledger.DeliveredToTerminal)); e.Outbox.WakesRelay() || len(e.Outbox.Waiting) != 2 {
 		t.Errorf("the second status wakes the relay for the first: %s", summary(e))
 	}
-	e := change(func(e *ledger.Entry) { e.Outbox.MarkDelivered(e.Outbox.Head().ID, b.Now()) })
+	e := change(ledger.MarkDelivered, func(e *ledger.Entry) { e.Outbox.MarkDelivered(e.Outbox.Head().ID, b.Now()) })
 	if !e.Outbox.WakesRelay() || e.Outbox.Head().Status != ledger.DeliveredToTerminal {
 		t.Errorf("the second status does not wake the relay: %s", summary(e))
 	}

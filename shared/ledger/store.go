@@ -14,12 +14,13 @@ var ErrNotFound = errors.New("ledger: no such entry")
 // applied.
 type Writer interface {
 	// Insert stores a new entry (Version 1) in one conditional put. Its key must be free, or belong to an entry with an
-	// ExpireAt not after e.UpdatedAt. It returns nil if the entry is stored, else the existing entry.
-	Insert(ctx context.Context, e *Entry) (existing *Entry, err error)
+	// ExpireAt not after e.UpdatedAt. It returns nil if the entry is stored, else the existing entry. t is for tests:
+	// nothing of it is stored.
+	Insert(ctx context.Context, e *Entry, t Transition) (existing *Entry, err error)
 
 	// Replace stores e in one conditional put. The stored entry must have the version e.Version-1. It returns nil if e
-	// is stored, else the existing entry; ErrNotFound if there is none.
-	Replace(ctx context.Context, e *Entry) (existing *Entry, err error)
+	// is stored, else the existing entry; ErrNotFound if there is none. t is as for Insert.
+	Replace(ctx context.Context, e *Entry, t Transition) (existing *Entry, err error)
 
 	// ClaimReference binds the referenceCode of a charge to it in one conditional put. The reference must be free,
 	// bound to this charge, or expired at the charge's UpdatedAt. It expires with the charge. It returns the id of the

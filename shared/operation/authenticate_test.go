@@ -109,7 +109,8 @@ func TestReserveDailyAmount(t *testing.T) {
 			a := mustReserveAmount(t, w, c.limit)
 			if c.superseded {
 				done := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
-				if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), a.Stored, done); err != nil {
+				_, err := w.Pipeline.Book.StoreOutcome(t.Context(), a.Stored, ledger.RecordSuccess, done)
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -137,14 +138,15 @@ func TestAmountOfAnEarlierDayIsRefunded(t *testing.T) {
 	}
 	first := reserve()
 	released := ledger.CallOutcome{State: ledger.Released}
-	if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), first.Stored, released); err != nil {
+	_, err := w.Pipeline.Book.StoreOutcome(t.Context(), first.Stored, ledger.RecordNotApplied, released)
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.Clock.Advance(14 * time.Hour) // the next day
 	reserve()
 	w.AssertDailySum(t, 1000)
 	notApplied := operationtest.RespondUnavailable(nil)
-	err := w.Pipeline.RecordOutcome(t.Context(), first, notApplied, operation.CallOutcomes{})
+	err = w.Pipeline.RecordOutcome(t.Context(), first, notApplied, operation.CallOutcomes{})
 	if kindOf(err) != fault.OutcomeUnknown {
 		t.Errorf("error %v, want unknown: another attempt is at work", err)
 	}

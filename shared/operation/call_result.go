@@ -57,27 +57,29 @@ func callReason(result operator.Result) string {
 	return "response" // it proves nothing
 }
 
-// callOutcome maps an operator's result to what the ledger stores. A final refusal is stored byte for byte as its
-// response (decision "charge-refusal"). After an unknown attempt a later "not applied" proves nothing about that
-// attempt (decision "unknown-sticks").
-func (o CallOutcomes) callOutcome(reservation *ledger.Entry, result operator.Result) ledger.CallOutcome {
+// callOutcome maps an operator's result to what the ledger stores, and to the transition. A final refusal is stored
+// byte for byte as its response (decision "charge-refusal"). After an unknown attempt a later "not applied" proves
+// nothing about that attempt (decision "unknown-sticks").
+func (o CallOutcomes) callOutcome(
+	reservation *ledger.Entry, result operator.Result,
+) (ledger.CallOutcome, ledger.Transition) {
 	switch {
 	case result.Outcome == operator.Succeeded:
 		outcome := o.Done
 		outcome.State, outcome.OperatorReference = ledger.Done, result.OperatorReference
-		return outcome
+		return outcome, ledger.RecordSuccess
 	case result.Outcome == operator.Refused:
 		response := oneapi.Render(result.Fault)
 		outcome := o.Refused
 		outcome.State, outcome.ResponseStatus, outcome.ResponseBody = ledger.Refused, response.Status, response.Body
-		return outcome
+		return outcome, ledger.RecordRefusal
 	case result.Outcome == operator.NotApplied && !reservation.EverUnknown:
-		return ledger.CallOutcome{State: ledger.Released}
+		return ledger.CallOutcome{State: ledger.Released}, ledger.RecordNotApplied
 	default:
 		outcome := o.Unknown
 		outcome.State = ledger.Unknown
 		outcome.DuplicateKey = result.DuplicateKey
 		outcome.NothingSent = result.DuplicateKey || result.Outcome == operator.NotApplied
-		return outcome
+		return outcome, ledger.RecordUnknown
 	}
 }

@@ -255,7 +255,7 @@ func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
 func (p *Pipeline) Release(
 	ctx context.Context, reservation *ledger.Entry, reason string, refusal *fault.Fault, unbindBody bool,
 ) (*ledger.Entry, error) {
-	return p.Book.StoreOutcome(ctx, reservation, ledger.CallOutcome{
+	return p.Book.StoreOutcome(ctx, reservation, ledger.ReleaseUncalled, ledger.CallOutcome{
 		State: ledger.Released, UnbindBody: unbindBody, Call: ledger.CallResult{
 			Outcome: ledger.CallNotSent, Reason: reason, Response: oneapi.Render(refusal).Status,
 		},
@@ -314,9 +314,9 @@ func (p *Pipeline) RecordOutcome(
 	ctx context.Context, a *Attempt, result operator.Result, outcomes CallOutcomes,
 ) error {
 	reservation, line := a.Stored, a.Request.LogLine
-	outcome := outcomes.callOutcome(reservation, result)
+	outcome, made := outcomes.callOutcome(reservation, result)
 	outcome.Call = callResult(result)
-	updated, err := p.Book.StoreOutcome(ctx, reservation, outcome)
+	updated, err := p.Book.StoreOutcome(ctx, reservation, made, outcome)
 	if err != nil {
 		// An outcome that is not stored is not reported. The lease lapses into unknown, and the merchant's retry
 		// decides.
@@ -339,11 +339,12 @@ func (p *Pipeline) RecordOutcome(
 	}
 }
 
-// StoreMissingResponse stores the response 201 of an entry whose success became known without one. A response that
-// another attempt has stored first stays: a.Stored has the one that every repeat gets.
-func (p *Pipeline) StoreMissingResponse(ctx context.Context, a *Attempt, body []byte) error {
+// StoreMissingResponse stores the response 201 of an entry whose success became known without one, by the transition
+// that has its reason. A response that another attempt has stored first stays: a.Stored has the one that every repeat
+// gets.
+func (p *Pipeline) StoreMissingResponse(ctx context.Context, a *Attempt, t ledger.Transition, body []byte) error {
 	missing := ledger.CallOutcome{State: ledger.Done, ResponseStatus: http.StatusCreated, ResponseBody: body}
-	updated, err := p.Book.StoreOutcome(ctx, a.Stored, missing)
+	updated, err := p.Book.StoreOutcome(ctx, a.Stored, t, missing)
 	if err != nil {
 		return a.Unknown(err)
 	}

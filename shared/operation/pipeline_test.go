@@ -237,14 +237,19 @@ func TestRecordOutcomeWhenStoreFails(t *testing.T) {
 func TestStoreMissingResponse(t *testing.T) {
 	w := operationtest.New(t)
 	a := mustReserve(t, w)
-	a.Location = "https://x/1"
+	applied, err := w.Pipeline.Book.StoreOutcome(t.Context(), a.Stored, ledger.RecordSuccess,
+		ledger.CallOutcome{State: ledger.Done})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Stored, a.Location = applied, "https://x/1"
 	w.FailEvery(storetest.Replace)
-	err := w.Pipeline.StoreMissingResponse(t.Context(), a, []byte(`{}`))
+	err = w.Pipeline.StoreMissingResponse(t.Context(), a, ledger.RespondAfterResolution, []byte(`{}`))
 	if f := fault.FromError(err); f == nil || f.Kind != fault.OutcomeUnknown || f.Location != a.Location {
 		t.Errorf("fault %+v, want an unknown outcome at %s", f, a.Location)
 	}
 	w.FailEvery()
-	err = w.Pipeline.StoreMissingResponse(t.Context(), a, []byte(`{}`))
+	err = w.Pipeline.StoreMissingResponse(t.Context(), a, ledger.RespondAfterResolution, []byte(`{}`))
 	if err != nil || a.Stored.Response.Status != 201 {
 		t.Errorf("error %v, stored %v; want the response", err, a.Stored)
 	}
@@ -316,6 +321,7 @@ func TestOutcomeMetrics(t *testing.T) {
 			w := operationtest.New(t)
 			a := mustReserve(t, w)
 			a.Stored.Amount.CountsDaily, a.Stored.Conflicts = true, []ledger.Conflict{{Reason: "earlier"}}
+			w.Ledger.Overwrite(a.Stored)
 			w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault { return c.table })
 			_ = w.Pipeline.RecordOutcome(t.Context(), a, c.result, operation.CallOutcomes{})
 			for _, metric := range []string{"OperatorAuthFailures", "UnmappedCodes", "ExhaustedAccounts",

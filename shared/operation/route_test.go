@@ -46,7 +46,11 @@ func mustReservePayment(
 		t.Fatalf("reserved %v, error %v; want a reservation", reserved, err)
 	}
 	for _, o := range outcomes {
-		if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), a.Stored, o); err != nil {
+		made := map[ledger.State]ledger.Transition{
+			ledger.Done: ledger.RecordSuccess, ledger.Unknown: ledger.RecordUnknown,
+			ledger.Released: ledger.ReleaseUncalled,
+		}[o.State]
+		if _, err := w.Pipeline.Book.StoreOutcome(t.Context(), a.Stored, made, o); err != nil {
 			t.Fatal(err)
 		}
 	}

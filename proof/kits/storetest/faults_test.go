@@ -38,7 +38,7 @@ func TestInjectedFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			store := storetest.NewLedger()
 			store.InjectFaults(func(storetest.Call) storetest.Fault { return c.fault })
-			existing, err := store.Insert(context.Background(), entry())
+			existing, err := store.Insert(context.Background(), entry(), ledger.Reserve)
 			if existing != nil || errors.Is(err, storetest.ErrInjected) != c.failed {
 				t.Fatalf("Insert = %v, %v", existing, err)
 			}
@@ -63,12 +63,12 @@ func TestConcurrentWritePrecedesReplace(t *testing.T) {
 	})
 	next := e.Clone()
 	next.Version, next.Writer = 2, "second"
-	existing, err := store.Replace(context.Background(), next)
+	existing, err := store.Replace(context.Background(), next, ledger.Reschedule)
 	if err != nil || existing == nil || existing.Version != 2 || existing.Writer == "second" {
 		t.Fatalf("Replace = %+v, %v; want the other's version", existing, err)
 	}
 	next.Version = 3
-	if existing, err = store.Replace(context.Background(), next); err != nil || existing != nil {
+	if existing, err = store.Replace(context.Background(), next, ledger.Reschedule); err != nil || existing != nil {
 		t.Fatalf("Replace = %+v, %v; want stored", existing, err)
 	}
 	if store.WriteCount() != 2 {

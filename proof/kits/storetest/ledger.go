@@ -38,17 +38,17 @@ func NewLedger() *Ledger {
 }
 
 // Insert implements ledger.Writer.
-func (l *Ledger) Insert(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
+func (l *Ledger) Insert(ctx context.Context, e *ledger.Entry, t ledger.Transition) (*ledger.Entry, error) {
 	return run(ctx, &l.Faults, Call{Operation: Insert, Key: e.Key}, func() (*ledger.Entry, error) {
-		return l.store.Insert(ctx, e)
+		return l.store.Insert(ctx, e, t)
 	})
 }
 
 // Replace implements ledger.Writer.
-func (l *Ledger) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
+func (l *Ledger) Replace(ctx context.Context, e *ledger.Entry, t ledger.Transition) (*ledger.Entry, error) {
 	call := Call{Operation: Replace, Key: e.Key}
 	call.writeConcurrently = func() error { return l.writeConcurrently(ctx, e.Key) }
-	return run(ctx, &l.Faults, call, func() (*ledger.Entry, error) { return l.store.Replace(ctx, e) })
+	return run(ctx, &l.Faults, call, func() (*ledger.Entry, error) { return l.store.Replace(ctx, e, t) })
 }
 
 // writeConcurrently is another write of the same content.
@@ -60,7 +60,7 @@ func (l *Ledger) writeConcurrently(ctx context.Context, key ledger.Key) error {
 	l.concurrentWrites++
 	stored.Version++
 	stored.Writer = fmt.Sprintf("another-%d", l.concurrentWrites)
-	_, err = l.store.Replace(ctx, stored)
+	_, err = l.store.Replace(ctx, stored, ledger.Reschedule)
 	return err
 }
 

@@ -108,13 +108,13 @@ func following(e *ledger.Entry, writer string) *ledger.Entry {
 
 func mustInsert(t *testing.T, s *harness, e *ledger.Entry) {
 	t.Helper()
-	existing, err := s.Insert(context.Background(), e)
+	existing, err := s.Insert(context.Background(), e, ledger.Reserve)
 	requireStored(t, existing, err)
 }
 
 func mustReplace(t *testing.T, s *harness, e *ledger.Entry) {
 	t.Helper()
-	existing, err := s.Replace(context.Background(), e)
+	existing, err := s.Replace(context.Background(), e, ledger.Reschedule)
 	requireStored(t, existing, err)
 }
 
@@ -190,7 +190,7 @@ func insertTaken(t *testing.T, s *harness) {
 	mustInsert(t, s, first)
 	second := s.reserved(ledger.Payment, "other")
 	second.Key = first.Key
-	requireExisting(t, first)(s.Insert(context.Background(), second))
+	requireExisting(t, first)(s.Insert(context.Background(), second, ledger.Reserve))
 	requireEqual(t, get(t, s, first.Key), first)
 }
 
@@ -200,13 +200,13 @@ func insertAgain(t *testing.T, s *harness) {
 	mustInsert(t, s, e)
 	later := following(e, "later")
 	mustReplace(t, s, later)
-	requireExisting(t, later)(s.Insert(context.Background(), e))
+	requireExisting(t, later)(s.Insert(context.Background(), e, ledger.Reserve))
 }
 
 func emptyWriter(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "")
 	mustInsert(t, s, e)
-	requireExisting(t, e)(s.Insert(context.Background(), e))
+	requireExisting(t, e)(s.Insert(context.Background(), e, ledger.Reserve))
 }
 
 func insertExpired(t *testing.T, s *harness) {
@@ -216,7 +216,7 @@ func insertExpired(t *testing.T, s *harness) {
 	second := s.reserved(ledger.SMS, "second")
 	second.Key = first.Key
 	second.UpdatedAt = first.ExpireAt.Add(-time.Millisecond)
-	requireExisting(t, first)(s.Insert(context.Background(), second))
+	requireExisting(t, first)(s.Insert(context.Background(), second, ledger.Reserve))
 	second.UpdatedAt = first.ExpireAt
 	mustInsert(t, s, second)
 	requireEqual(t, get(t, s, first.Key), second)
@@ -227,10 +227,10 @@ func replaceVersion(t *testing.T, s *harness) {
 	mustInsert(t, s, e)
 	second := following(e, "second")
 	mustReplace(t, s, second)
-	requireExisting(t, second)(s.Replace(context.Background(), following(e, "stale")))
+	requireExisting(t, second)(s.Replace(context.Background(), following(e, "stale"), ledger.Reschedule))
 	skipping := following(second, "skipping")
 	skipping.Version++
-	requireExisting(t, second)(s.Replace(context.Background(), skipping))
+	requireExisting(t, second)(s.Replace(context.Background(), skipping, ledger.Reschedule))
 }
 
 func replaceAgain(t *testing.T, s *harness) {
@@ -241,12 +241,12 @@ func replaceAgain(t *testing.T, s *harness) {
 	mustReplace(t, s, second)
 	third := following(second, "third")
 	mustReplace(t, s, third)
-	requireExisting(t, third)(s.Replace(context.Background(), second))
+	requireExisting(t, third)(s.Replace(context.Background(), second, ledger.Reschedule))
 }
 
 func replaceMissing(t *testing.T, s *harness) {
 	e := following(s.reserved(ledger.Charge, "first"), "second")
-	if _, err := s.Replace(context.Background(), e); !errors.Is(err, ledger.ErrNotFound) {
+	if _, err := s.Replace(context.Background(), e, ledger.Reschedule); !errors.Is(err, ledger.ErrNotFound) {
 		t.Fatalf("error = %v, want ErrNotFound", err)
 	}
 	if found := get(t, s, e.Key); found != nil {
@@ -328,7 +328,7 @@ func insertRace(t *testing.T, s *harness) {
 	race(t, func(i int) (bool, error) {
 		e := first.Clone()
 		e.Writer = "w" + strconv.Itoa(i)
-		existing, err := s.Insert(context.Background(), e)
+		existing, err := s.Insert(context.Background(), e, ledger.Reserve)
 		return existing == nil, err
 	})
 }
@@ -337,7 +337,7 @@ func replaceRace(t *testing.T, s *harness) {
 	e := s.reserved(ledger.Charge, "first")
 	mustInsert(t, s, e)
 	race(t, func(i int) (bool, error) {
-		existing, err := s.Replace(context.Background(), following(e, "w"+strconv.Itoa(i)))
+		existing, err := s.Replace(context.Background(), following(e, "w"+strconv.Itoa(i)), ledger.Reschedule)
 		return existing == nil, err
 	})
 	if version := get(t, s, e.Key).Version; version != 2 {

@@ -57,13 +57,13 @@ var (
 func New(client Client, table string) *Store { return &Store{client: client, table: table} }
 
 // Insert implements ledger.Writer: the condition is "absent, or expired at the new entry's UpdatedAt".
-func (s *Store) Insert(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
+func (s *Store) Insert(ctx context.Context, e *ledger.Entry, _ ledger.Transition) (*ledger.Entry, error) {
 	const condition = "attribute_not_exists(" + dynamoitem.KeyAttribute + ") OR " + attributeExpireAt + " <= :value"
 	return s.putEntry(ctx, "inserting", e, condition, dynamoitem.Number(e.UpdatedAt.Unix()))
 }
 
 // Replace implements ledger.Writer: the condition is the version before.
-func (s *Store) Replace(ctx context.Context, e *ledger.Entry) (*ledger.Entry, error) {
+func (s *Store) Replace(ctx context.Context, e *ledger.Entry, _ ledger.Transition) (*ledger.Entry, error) {
 	return s.putEntry(ctx, "replacing", e, attributeVersion+" = :value", dynamoitem.Number(e.Version-1))
 }
 

@@ -60,7 +60,7 @@ func TestCallsOfACharge(t *testing.T) {
 		owner != reservation.ID {
 		t.Fatalf("ClaimReference = %v, %v", owner, err)
 	}
-	if _, err := book.StoreOutcome(ctx, reservation,
+	if _, err := book.StoreOutcome(ctx, reservation, ledger.RecordSuccess,
 		ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestLostResponses(t *testing.T) {
 		t.Fatalf("ClaimReference = %v, %v", owner, err)
 	}
 	table.Transport.Losses = 1
-	updated, err := book.StoreOutcome(ctx, reservation, ledger.CallOutcome{State: ledger.Unknown})
+	updated, err := book.StoreOutcome(ctx, reservation, ledger.RecordUnknown, ledger.CallOutcome{State: ledger.Unknown})
 	if err != nil || updated.Version != 2 {
 		t.Fatalf("StoreOutcome = version %d, %v; want version 2", updated.Version, err)
 	}
@@ -113,7 +113,10 @@ func TestUnknownAttributesSurvive(t *testing.T) {
 	if _, err := table.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table.Name, Item: item}); err != nil {
 		t.Fatal(err)
 	}
-	fail := func(e *ledger.Entry) error { e.Status = ledger.Failed; return nil }
+	fail := func(e *ledger.Entry) (ledger.Transition, error) {
+		e.Status = ledger.Failed
+		return ledger.EndPayment, nil
+	}
 	if _, err := newBook(store).Change(ctx, e.Key, fail); err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +139,8 @@ func TestErrorsContainNoValue(t *testing.T) {
 	e := charge("Secret_123")
 	e.Request.MSISDN = "+2250700000000"
 	e.BeginReservation("owner", ledgertest.Now())
-	_, insert := store.Insert(ctx, e)
-	_, replace := store.Replace(ctx, e)
+	_, insert := store.Insert(ctx, e, ledger.Reserve)
+	_, replace := store.Replace(ctx, e, ledger.Reschedule)
 	_, get := store.Get(ctx, e.Key)
 	_, claim := store.ClaimReference(ctx, e)
 	_, _, due := store.DueKeys(ctx, ledger.DueQuery{Shard: 1, Before: ledgertest.Now(), Limit: 10})
@@ -164,7 +167,7 @@ func TestItemOverTheSizeLimitIsAnError(t *testing.T) {
 	e := charge("1")
 	e.BeginReservation("owner", ledgertest.Now())
 	e.Response.Body = bytes.Repeat([]byte{'x'}, 410<<10)
-	if existing, err := store.Insert(context.Background(), e); err == nil {
+	if existing, err := store.Insert(context.Background(), e, ledger.Reserve); err == nil {
 		t.Fatalf("Insert = %v, want an error", existing)
 	}
 }
@@ -192,9 +195,9 @@ func TestMoveDueLosesAgainstAWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func() {
-		if _, err := book.Change(ctx, reservation.Key, func(e *ledger.Entry) error {
+		if _, err := book.Change(ctx, reservation.Key, func(e *ledger.Entry) (ledger.Transition, error) {
 			e.OperatorReference = "op-1"
-			return nil
+			return ledger.KeepConflict, nil
 		}); err != nil {
 			t.Error(err)
 		}
