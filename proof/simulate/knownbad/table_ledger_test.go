@@ -32,13 +32,13 @@ var ledgerVariants = []variant{
 		name: "outbox-after-the-state", breaks: "the notification is stored by a second write, which a crash prevents",
 		invariants: []int{8},
 		edits: []edit{{
-			bookFile, "next.Reschedule()\n\t\tcurrent, err := b.Store.Replace(ctx, next)",
+			bookFile, "next.Reschedule()\n\t\tcurrent, err := b.Store.Replace(ctx, next, t)",
 			"queued := next.Outbox.Waiting\nsplit := len(queued) > len(known.Outbox.Waiting)\nif split {\n" +
 				"next.Outbox.Waiting = known.Outbox.Waiting\n}\nnext.Reschedule()\n" +
-				"current, err := b.Store.Replace(ctx, next)\n" +
+				"current, err := b.Store.Replace(ctx, next, t)\n" +
 				"if split && err == nil && current == nil {\nnext = next.Clone()\n" +
 				"next.Outbox.Waiting, next.Version = queued, next.Version+1\nnext.Reschedule()\n" +
-				"current, err = b.Store.Replace(ctx, next)\n}",
+				"current, err = b.Store.Replace(ctx, next, t)\n}",
 		}},
 	},
 	{
@@ -121,8 +121,9 @@ var ledgerVariants = []variant{
 		world: kindOfOrder(1).with(faultsOf(outside.CallbackContents, outside.CallbackContradicting)),
 		edits: []edit{{
 			notifFile, "if !lookup.StatusFinal {",
-			"if report.Status.Final() {\n\t\treturn func(e *ledger.Entry) ledger.Effect { " +
-				"return e.ApplyFinalStatus(claimReport, now) }\n\t}\n\tif !lookup.StatusFinal {",
+			"if report.Status.Final() {\n\t\treturn func(e *ledger.Entry) ledger.Transition { " +
+				"return ledger.EndPayment.After(e.ApplyFinalStatus(claimReport, now)) }\n\t}\n\t" +
+				"if !lookup.StatusFinal {",
 		}},
 	},
 	{
@@ -130,10 +131,10 @@ var ledgerVariants = []variant{
 		invariants: []int{1, 6},
 		world:      kindOfOrder(1).with(faultsOf(outside.Lookups, outside.NotFoundYet)),
 		edits: []edit{{
-			applyFile, "case lookup.StatusFinal:\n\t\teffect = e.ApplyFinalStatus(",
-			"case lookup.NotFound:\n\t\t\teffect = e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, " +
-				"Source: \"getStatus\"}, now)\n" +
-				"\tcase lookup.StatusFinal:\n\t\teffect = e.ApplyFinalStatus(",
+			applyFile, "case lookup.StatusFinal:\n\t\treport :=",
+			"case lookup.NotFound:\n\t\tfailed := ledger.StatusReport{Status: ledger.Failed, Source: \"getStatus\"}\n" +
+				"\t\tmade = ledger.EndPayment.After(e.ApplyFinalStatus(failed, now))\n" +
+				"\tcase lookup.StatusFinal:\n\t\treport :=",
 		}},
 	},
 	{
@@ -156,7 +157,7 @@ var ledgerVariants = []variant{
 				outside.ServerErrorBefore)).with(faultsOf(outside.CallbackTimes, outside.CallbackNever)),
 		edits: []edit{
 			{"shared/confirm/lookup.go", "return r.Supported && !r.Responded", "return r.Supported && !r.Supported"},
-			{applyFile, "ledger.Unchanged && lookup.Responded && !", "ledger.Unchanged && !"},
+			{applyFile, "ledger.NoTransition && lookup.Responded && !", "ledger.NoTransition && !"},
 		},
 	},
 }

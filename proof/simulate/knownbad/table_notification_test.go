@@ -21,9 +21,9 @@ var notificationVariants = []variant{
 		name: "delivered-before-the-post", breaks: "a notification counts as delivered before it is posted",
 		invariants: []int{8},
 		edits: []edit{{
-			deliverFile, "return leaseOf(e.Outbox.ClaimDelivery(now))",
-			"claim, changed := e.Outbox.ClaimDelivery(now)\n\t\tif claim != nil {\n\t\t\t" +
-				"e.Outbox.MarkDelivered(claim.ID, now)\n\t\t}\n\t\treturn leaseOf(claim, changed)",
+			deliverFile, "return ledger.LeaseDelivery.If(changed)",
+			"if claim != nil {\n\t\t\te.Outbox.MarkDelivered(claim.ID, now)\n\t\t}\n\t\t" +
+				"return ledger.LeaseDelivery.If(changed)",
 		}},
 	},
 	{
@@ -92,8 +92,8 @@ var notificationVariants = []variant{
 		invariants: []int{8},
 		world:      serverDown(last),
 		excluded:   "the notification must be parked within the seconds in which a person enables its endpoint",
-		edits: []edit{{deliverFile, "if enabled {\n\t\t\t\treturn e.Outbox.Unpark(now)",
-			"if !enabled && p.SweepInterval < 0 {\n\t\t\t\treturn e.Outbox.Unpark(now)"}},
+		edits: []edit{{deliverFile, "if enabled {\n\t\t\t\treturn ledger.Unpark",
+			"if !enabled && p.SweepInterval < 0 {\n\t\t\t\treturn ledger.Unpark"}},
 	},
 	{
 		name: "endpoint-never-enabled", breaks: "the command that enables an endpoint leaves it disabled",
@@ -125,11 +125,11 @@ var notificationVariants = []variant{
 		name: "image-stored-unconditionally", breaks: "the relay stores its old stream image over newer writes",
 		invariants: []int{2},
 		edits: []edit{{
-			"functions/relay/relay.go", "stored, result, err := delivery.Store(ctx, r.Book, entry, ",
+			"functions/relay/relay.go", "stored, _, err := delivery.Store(ctx, r.Book, entry, ",
 			"read, cancel := context.WithTimeout(context.WithoutCancel(ctx), delivery.StoreTimeout)\n\t" +
 				"defer cancel()\n\tif newer, _ := r.Book.Find(read, entry.Key); newer != nil {\n\t\t" +
 				"entry.Version = newer.Version\n\t}\n\t" +
-				"stored, result, err := delivery.Store(ctx, r.Book, entry, ",
+				"stored, _, err := delivery.Store(ctx, r.Book, entry, ",
 		}},
 	},
 	{

@@ -64,8 +64,8 @@ var outcomeVariants = []variant{
 		edits: []edit{{
 			pipelineFile, "logOutcome(line, updated, result)",
 			"if updated.State == ledger.Unknown {\n" +
-				"_, _ = p.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) bool { e.ExpireAt = p.Now(); " +
-				"return true })\n}\n" +
+				"_, _ = p.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) ledger.Transition { " +
+				"e.ExpireAt = p.Now(); return ledger.RecordUnknown })\n}\n" +
 				"logOutcome(line, updated, result)",
 		}},
 	},

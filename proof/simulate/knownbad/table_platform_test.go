@@ -42,8 +42,8 @@ var platformVariants = []variant{
 			"copies of the callback": 1, "clock skew": 0, "rate of freezes": 0, "rate of table faults": 0,
 			"platform": 0}),
 		edits: []edit{{
-			notifFile, "return e.RequestLookup(ledger.Timestamp(h.Now()))",
-			"return e.Poll.At.IsZero() && e.RequestLookup(ledger.Timestamp(h.Now()))",
+			notifFile, "e.RequestLookup(ledger.Timestamp(h.Now()))",
+			"e.Poll.At.IsZero() && e.RequestLookup(ledger.Timestamp(h.Now()))",
 		}},
 	},
 	{
@@ -95,8 +95,9 @@ var platformVariants = []variant{
 		platforms: true,
 		world:     onPlatforms(choices{"platform": last, "SMS by a platform": last, "rate of table faults": 0}),
 		edits: []edit{{
-			"functions/receipt/receipt.go", "if !callback.IsPinned(req, e) || !e.ApplyReceipts(append(early, " +
-				"statuses...), ledger.Timestamp(h.Now())) {", "if callback.IsPinned(req, e) || early == nil {",
+			"functions/receipt/receipt.go", "changed := callback.IsPinned(req, e) && e.ApplyReceipts(" +
+				"append(early, statuses...), ledger.Timestamp(h.Now()))",
+			"changed := !callback.IsPinned(req, e) && early != nil",
 		}},
 	},
 	{

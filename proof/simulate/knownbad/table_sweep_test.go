@@ -48,8 +48,7 @@ var sweepVariants = []variant{
 	{
 		name: "lapsed-never-marked", breaks: "a lapsed reservation stays reserved", invariants: []int{7},
 		world: kindOfOrder(0).with(choices{"rate of crashes": last}),
-		edits: []edit{{lookupFile, "return e.MarkLapsed(now, next)",
-			"return e.MarkLapsed(now.Add(-1000*time.Hour), next)"}},
+		edits: []edit{{lookupFile, "e.MarkLapsed(now, next)", "e.MarkLapsed(now.Add(-1000*time.Hour), next)"}},
 	},
 	{
 		name: "lapsed-never-polled", breaks: "a lapsed payment has no lookup", invariants: []int{7},
@@ -83,18 +82,19 @@ var sweepVariants = []variant{
 			"lateness of the stream": 2,
 			"rate of freezes":        last, "length of the freeze": 0, "orders": last}),
 		edits: []edit{{
-			deliverFile, "return leaseOf(e.Outbox.ClaimDelivery(now))", "if !now.IsZero() {\n\t\t\t" +
-				"return lease[ledger.DeliveryClaim]{}\n\t\t}\n\t\treturn leaseOf(e.Outbox.ClaimDelivery(now))",
+			deliverFile, "leasedClaim, changed := e.Outbox.ClaimDelivery(now)", "if !now.IsZero() {\n\t\t\t" +
+				"return ledger.NoTransition\n\t\t}\n\t\tleasedClaim, changed := e.Outbox.ClaimDelivery(now)",
 		}, {
-			deliverFile, "if err != nil || !leased.changed {",
-			"leased.claim = entry.Outbox.HeadClaim()\n\tif err != nil || leased.claim == nil {",
+			deliverFile, "leased == ledger.NoTransition {\n\t\treturn entry, err\n\t}\n\tif claim == nil {",
+			"leased != ledger.NoTransition {\n\t\treturn entry, err\n\t}\n\t" +
+				"if claim = entry.Outbox.HeadClaim(); claim == nil {",
 		}},
 	},
 	{
 		name: "lookup-without-claim", breaks: "the sweep looks up without a claim", invariants: []int{0, 7},
 		edits: []edit{{
-			lookupFile, "if due {\n\t\t\te.ReschedulePoll(p.nextPollAt(e, now))\n\t\t}\n\t\treturn due",
-			"return due && now.IsZero()",
+			lookupFile, "if due {\n\t\t\te.ReschedulePoll(p.nextPollAt(e, now))\n\t\t}\n\t\treturn ",
+			"due = due && now.IsZero()\n\t\treturn ",
 		}},
 	},
 }
