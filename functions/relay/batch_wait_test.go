@@ -131,7 +131,7 @@ func TestBatchOverTheLimitIsLogged(t *testing.T) {
 		for i := range 100 {
 			e := s.storeFailed(fmt.Sprintf("DemoShop_%d%03d", merchant, i), "/hang")
 			e.Merchant.ID = fmt.Sprint("demo000", merchant)
-			hanging = append(hanging, e)
+			hanging = append(hanging, s.StoreEntry(e))
 		}
 		s.relayEntries(t, hanging...)
 	}

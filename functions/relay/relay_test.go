@@ -146,7 +146,9 @@ func TestGoldenEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.invoke(t, []byte(strings.ReplaceAll(string(event), url, s.MerchantServer.URL+"/demo")))
+	e.Outbox.URL = s.MerchantServer.URL + "/demo"
+	s.StoreEntry(e)
+	s.invoke(t, []byte(strings.ReplaceAll(string(event), url, e.Outbox.URL)))
 	s.AssertReceived(t, 1)
 	if id := s.MerchantServer.Received("/demo")[0].ID(); id != e.Outbox.Head().ID {
 		t.Errorf("webhook-id %s, want %s", id, e.Outbox.Head().ID)
@@ -335,7 +337,8 @@ func TestEntryChangedDuringDelivery(t *testing.T) {
 	s.MerchantServer.RespondFunc("/demo", func(http.ResponseWriter, *http.Request) {
 		// The outcome of the operator call is stored during the delivery of the early callback's notification.
 		outcome := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
-		if _, err := s.Book.StoreOutcome(s.InvocationContext(t, timeout), reservation, ledger.RecordSuccess, outcome); err != nil {
+		ctx := s.InvocationContext(t, timeout)
+		if _, err := s.Book.StoreOutcome(ctx, reservation, ledger.RecordSuccess, outcome); err != nil {
 			t.Error(err)
 		}
 	})

@@ -90,8 +90,8 @@ func (hangingOperator) SendUserSMS(ctx context.Context, _ operator.UserSMSCall) 
 	return operator.Result{}
 }
 
-func newCrowd() *crowd {
-	c := &crowd{ledger: storetest.NewLedger(), log: &operationtest.LogBuffer{}}
+func newCrowd(t *testing.T) *crowd {
+	c := &crowd{ledger: storetest.NewLedger(t), log: &operationtest.LogBuffer{}}
 	store := slowStore{c.ledger}
 	directory := operator.NewDriverDirectory(map[string]operator.Driver{"gateway": hangingOperator{}}, nil)
 	c.sweep = &sweep.Sweep{
@@ -189,7 +189,7 @@ func TestUnaffectedMerchantsAreNotLate(t *testing.T) {
 		entries = 4_000
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
+		c := newCrowd(t)
 		began := time.Now()
 		unaffected := map[string]ledger.Key{}
 		for i := range entries {
@@ -232,7 +232,7 @@ func TestUnaffectedMerchantsAreNotLate(t *testing.T) {
 // At the end every notification is delivered or a dead letter, and nothing is due.
 func TestHostileBacklogEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
+		c := newCrowd(t)
 		for i := range 150 {
 			c.store(fmt.Sprint("Hang_", i), "hanging", "/hanging", i%3 == 0)
 			c.store(fmt.Sprint("Good_", i), "good", "/notify", i%3 == 0)
@@ -281,7 +281,7 @@ func TestEverythingDueIsReached(t *testing.T) {
 		entries = 20_000 // still two pages of each shard
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
+		c := newCrowd(t)
 		const passes = 40
 		for i := range entries {
 			e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Payment, ID: "Shop_" + strconv.Itoa(i)}}

@@ -18,7 +18,7 @@ import (
 // A call that hangs ends 3 seconds before the invocation does, so that its outcome is stored.
 func TestStoreMargin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
+		c := newCrowd(t)
 		c.sweep.Courier.Sender = webhook.NewSender(&http.Client{Transport: c}, time.Hour, time.Now)
 		e := c.store("Shop_1", "hanging", "/hanging", false)
 		began := time.Now()

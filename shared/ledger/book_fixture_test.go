@@ -19,8 +19,8 @@ type bench struct {
 	clock atomic.Int64 // milliseconds after start
 }
 
-func newBench() *bench {
-	b := &bench{store: storetest.NewLedger()}
+func newBench(t storetest.Test) *bench {
+	b := &bench{store: storetest.NewLedger(t)}
 	b.Book = &ledger.Book{Store: b.store, Reader: b.store, Now: b.now, Rand: &counter{}}
 	return b
 }
@@ -56,12 +56,19 @@ func (b *bench) reserve(t *testing.T, kind ledger.Kind, fingerprint string, want
 	return e
 }
 
-// transitionOf is the transition by which a function stores an outcome of a call.
+// transitionOf is the transition of a function that stores an outcome of a call.
 func transitionOf(o ledger.CallOutcome) ledger.Transition {
-	return map[ledger.State]ledger.Transition{
-		ledger.Done: ledger.RecordSuccess, ledger.Refused: ledger.RecordRefusal,
-		ledger.Released: ledger.RecordNotApplied, ledger.Unknown: ledger.RecordUnknown,
-	}[o.State]
+	switch {
+	case o.State == ledger.Done:
+		return ledger.RecordSuccess
+	case o.State == ledger.Refused:
+		return ledger.RecordRefusal
+	case o.State == ledger.Unknown:
+		return ledger.RecordUnknown
+	case o.UnbindBody:
+		return ledger.ReleaseUncalled
+	}
+	return ledger.RecordNotApplied
 }
 
 func (b *bench) storeOutcome(t *testing.T, e *ledger.Entry, s ledger.CallOutcome) *ledger.Entry {

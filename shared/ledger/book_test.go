@@ -19,7 +19,7 @@ import (
 )
 
 func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	if e.Version != 1 || e.Writer == "" || e.State != ledger.Reserved || !e.CreatedAt.Equal(start) {
 		t.Errorf("reservation: version %d, %s", e.Version, summary(e))
@@ -43,7 +43,7 @@ func TestReserveAndStoreOutcomeCountTheirCalls(t *testing.T) {
 }
 
 func TestReserveTakesOver(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	first := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(30 * time.Second)
 	b.reserve(t, ledger.Charge, "g", ledger.StillUnknown)
@@ -60,7 +60,7 @@ func TestReserveTakesOver(t *testing.T) {
 }
 
 func TestReserveWithoutWindowOrLease(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	b.storeOutcome(t, e, unknown)
 	if _, verdict, err := b.Reserve(context.Background(), b.request(ledger.Charge, "f"), nil); err != nil ||
@@ -82,7 +82,7 @@ func TestReserveWithoutWindowOrLease(t *testing.T) {
 }
 
 func TestReserveLeavesTheRequestUnchanged(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	request := b.request(ledger.Charge, "f")
 	before := request.Clone()
 	if _, _, err := b.Reserve(context.Background(), request, anHour); err != nil {
@@ -94,7 +94,7 @@ func TestReserveLeavesTheRequestUnchanged(t *testing.T) {
 }
 
 func TestReserveOverAnExpiredMessage(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	request := b.request(ledger.SMS, "f")
 	request.ExpireAt = start.Add(time.Hour)
 	e, _, err := b.Reserve(context.Background(), request, anHour)
@@ -116,7 +116,7 @@ func TestReserveOverAnExpiredMessage(t *testing.T) {
 
 // TestReserveRace: of many retries of a lapsed reservation one takes over, and all others must wait.
 func TestReserveRace(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(time.Minute)
 	var takenOver, inFlight atomic.Int32
@@ -163,7 +163,7 @@ func TestReserveUnderFaults(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench()
+			b := newBench(t)
 			if c.before != nil {
 				c.before(t, b)
 			}
@@ -180,7 +180,7 @@ func TestReserveUnderFaults(t *testing.T) {
 // what the other wrote. The callback did not take the reservation over, although it wrote the next version.
 func TestStoreOutcomeAfterACallback(t *testing.T) {
 	for _, fault := range (faults{storetest.NoFault, sentAgain, concurrent}) {
-		b := newBench()
+		b := newBench(t)
 		request := b.request(ledger.Payment, "f")
 		request.Outbox.URL = "https://shop.example/"
 		e, _, err := b.Reserve(context.Background(), request, anHour)
@@ -214,7 +214,7 @@ func TestStoreOutcomeUnderFaults(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench()
+			b := newBench(t)
 			e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 			b.store.FailNext(storetest.Replace, c.faults...)
 			updated, err := b.StoreOutcome(context.Background(), e, ledger.RecordSuccess, done)
@@ -224,10 +224,11 @@ func TestStoreOutcomeUnderFaults(t *testing.T) {
 		})
 	}
 	t.Run("again after a lost response", func(t *testing.T) {
-		b := newBench()
+		b := newBench(t)
 		e := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 		b.store.FailNext(storetest.Replace, lost)
-		if _, err := b.StoreOutcome(context.Background(), e, ledger.RecordSuccess, done); !errors.Is(err, storetest.ErrInjected) {
+		_, err := b.StoreOutcome(context.Background(), e, ledger.RecordSuccess, done)
+		if !errors.Is(err, storetest.ErrInjected) {
 			t.Fatal(err)
 		}
 		if updated := b.storeOutcome(t, e, done); updated.State != ledger.Done || updated.Version != 2 {
@@ -237,7 +238,7 @@ func TestStoreOutcomeUnderFaults(t *testing.T) {
 }
 
 func TestStoreOutcomeOfAFormerOwner(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	first := b.reserve(t, ledger.Charge, "f", ledger.NewReservation)
 	b.wait(time.Minute)
 	second := b.reserve(t, ledger.Charge, "f", ledger.TakenOver)
@@ -250,14 +251,14 @@ func TestStoreOutcomeOfAFormerOwner(t *testing.T) {
 }
 
 func TestChange(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	ctx := context.Background()
 	if _, err := b.Change(ctx, ledger.Key{Kind: ledger.Charge, ID: "none"}, nil); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("nothing there: %v", err)
 	}
 	e := b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
 	writes := b.store.WriteCount()
-	same, err := b.Change(ctx, e.Key, func(*ledger.Entry) (ledger.Transition, error) { return ledger.NoTransition, nil })
+	same, err := b.ApplyChange(ctx, e, func(*ledger.Entry) ledger.Transition { return ledger.NoTransition })
 	if err != nil || same.Version != 1 || b.store.WriteCount() != writes {
 		t.Errorf("unchanged: version %d, %v", same.Version, err)
 	}
@@ -290,7 +291,7 @@ func TestChange(t *testing.T) {
 // TestEveryTimeIsStoredAsTimestamp sets every time of an entry by reflection, so that a new one cannot be forgotten.
 func TestEveryTimeIsStoredAsTimestamp(t *testing.T) {
 	odd := time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("east", 3600))
-	b := newBench()
+	b := newBench(nil)
 	e := b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
 	changed, err := b.Change(context.Background(), e.Key, func(e *ledger.Entry) (ledger.Transition, error) {
 		full := ledgertest.Full(t)

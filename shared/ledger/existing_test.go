@@ -52,7 +52,7 @@ func TestReserveExisting(t *testing.T) {
 		}, "f", ledger.StillUnknown, ledger.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench()
+			b := newBench(t)
 			c.before(t, b)
 			inserts := b.store.CallCount(storetest.Insert)
 			e, verdict, err := b.reserveExisting(c.body)
@@ -72,7 +72,7 @@ func TestReserveExisting(t *testing.T) {
 
 // Another attempt may release the entry without its body, between the read and the takeover. Nothing may be sent then.
 func TestReserveExistingLosesItsEntry(t *testing.T) {
-	b := newBench()
+	b := newBench(t)
 	b.storeOutcome(t, b.reserve(t, ledger.Payment, "f", ledger.NewReservation), unknown)
 	b.store.SetCrashPoint("before Replace", func() {
 		other := b.reserve(t, ledger.Payment, "f", ledger.TakenOver)
@@ -91,14 +91,14 @@ func TestReserveExistingFails(t *testing.T) {
 	for name, operation := range map[string]storetest.Operation{
 		"the read": storetest.Get, "the takeover": storetest.Replace,
 	} {
-		b := newBench()
+		b := newBench(t)
 		b.storeOutcome(t, b.reserve(t, ledger.Payment, "f", ledger.NewReservation), released)
 		b.store.FailNext(operation, failed)
 		if e, _, err := b.reserveExisting("f"); e != nil || !errors.Is(err, storetest.ErrInjected) {
 			t.Errorf("%s fails: %v, %v", name, e, err)
 		}
 	}
-	b := newBench()
+	b := newBench(t)
 	b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
 	b.Rand = failing{}
 	if _, _, err := b.reserveExisting("f"); err == nil {

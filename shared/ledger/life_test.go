@@ -26,7 +26,7 @@ type life struct {
 // TestLifeKeepsItsInvariants drives random lives, and checks the invariants after each step.
 func TestLifeKeepsItsInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &life{bench: newBench(), kind: rapid.SampledFrom([]ledger.Kind{ledger.Charge, ledger.Payment,
+		l := &life{bench: newBench(t), kind: rapid.SampledFrom([]ledger.Kind{ledger.Charge, ledger.Payment,
 			ledger.SMS}).Draw(t, "kind")}
 		steps := []func(*rapid.T){l.arrive, l.arrive, l.storeOutcome, l.storeOutcome, l.report, l.sweep, l.deliver,
 			l.resolveManually}
@@ -68,6 +68,9 @@ func (l *life) storeOutcome(t *rapid.T) {
 	attempt := rapid.SampledFrom(l.attempts).Draw(t, "attempt")
 	s := rapid.SampledFrom([]ledger.CallOutcome{done, refused, unknown, pending, released}).Draw(t, "outcome")
 	s.NotifyURL = "https://shop.example/"
+	if l.kind == ledger.SMS && s.State == ledger.Refused {
+		s.Status = ledger.DeliveryImpossible
+	}
 	updated, err := l.StoreOutcome(context.Background(), attempt, transitionOf(s), s)
 	if err != nil || s.State != ledger.Done {
 		return

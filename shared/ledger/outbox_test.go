@@ -313,7 +313,7 @@ func TestParkedCheck(t *testing.T) {
 // decision "notification-order": one image wakes the relay for a notification. A write in between, such as the next
 // status or a conflict, does not wake it again: the first status could be posted after the second.
 func TestTheRelayIsWokenOnce(t *testing.T) {
-	b, ctx := newBench(), context.Background()
+	b, ctx := newBench(t), context.Background()
 	request := b.request(ledger.SMS, "f")
 	request.Outbox.URL = "https://shop.example.com/"
 	reservation, _, err := b.Reserve(ctx, request, anHour)
@@ -334,10 +334,11 @@ func TestTheRelayIsWokenOnce(t *testing.T) {
 	if e := change(ledger.AddReceipt, receipt(ledger.DeliveredToNetwork)); !e.Outbox.WakesRelay() {
 		t.Error("the first status does not wake the relay")
 	}
-	if e := change(ledger.AddReceipt, receipt(ledger.DeliveredToTerminal)); e.Outbox.WakesRelay() || len(e.Outbox.Waiting) != 2 {
+	e := change(ledger.AddReceipt, receipt(ledger.DeliveredToTerminal))
+	if e.Outbox.WakesRelay() || len(e.Outbox.Waiting) != 2 {
 		t.Errorf("the second status wakes the relay for the first: %s", summary(e))
 	}
-	e := change(ledger.MarkDelivered, func(e *ledger.Entry) { e.Outbox.MarkDelivered(e.Outbox.Head().ID, b.Now()) })
+	e = change(ledger.MarkDelivered, func(e *ledger.Entry) { e.Outbox.MarkDelivered(e.Outbox.Head().ID, b.Now()) })
 	if !e.Outbox.WakesRelay() || e.Outbox.Head().Status != ledger.DeliveredToTerminal {
 		t.Errorf("the second status does not wake the relay: %s", summary(e))
 	}

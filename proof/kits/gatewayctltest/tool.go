@@ -47,7 +47,7 @@ func New(t *testing.T) *Tool {
 	}
 	d := &Tool{
 		Tool: tool, T: t, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Merchants: storetest.NewMerchants(),
-		Ledger: storetest.NewLedger(),
+		Ledger: storetest.NewLedger(t),
 		Vault:  &Secrets{map[string][]byte{}, map[string]int{}, 0},
 		Audit:  &Audit{Records: map[string]auditlog.Record{}},
 		limits: storetest.NewLimits(), random: rand.New(rand.NewSource(1)),

@@ -79,7 +79,7 @@ func New(t testing.TB) *Fixture {
 	t.Helper()
 	profiles := map[string]*merchant.Profile{DemoToken: DemoProfile(), OtherToken: OtherProfile()}
 	f := &Fixture{
-		Clock: &Clock{}, Ledger: storetest.NewLedger(), LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
+		Clock: &Clock{}, Ledger: storetest.NewLedger(t), LimitStore: storetest.NewLimits(), LogLines: &LogBuffer{},
 		Merchants: &Merchants{profiles: profiles}, Driver: &Driver{Account: "a1"},
 	}
 	f.Clock.unixNano.Store(time.Date(2096, 11, 21, 10, 0, 0, 0, time.UTC).UnixNano())

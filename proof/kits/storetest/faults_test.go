@@ -36,7 +36,7 @@ func TestInjectedFaults(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			store := storetest.NewLedger()
+			store := storetest.NewLedger(t)
 			store.InjectFaults(func(storetest.Call) storetest.Fault { return c.fault })
 			existing, err := store.Insert(context.Background(), entry(), ledger.Reserve)
 			if existing != nil || errors.Is(err, storetest.ErrInjected) != c.failed {
@@ -50,7 +50,7 @@ func TestInjectedFaults(t *testing.T) {
 }
 
 func TestConcurrentWritePrecedesReplace(t *testing.T) {
-	store := storetest.NewLedger()
+	store := storetest.NewLedger(t)
 	e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge, ID: "1"}, Version: 1, Writer: "first"}
 	store.Overwrite(e)
 	once := true
@@ -99,5 +99,30 @@ func TestFaultsOfLimits(t *testing.T) {
 		if sum := s.Sum("m", "XOF"); sum != c.sum {
 			t.Errorf("fault %v: sum %d, want %d", c.fault, sum, c.sum)
 		}
+	}
+}
+
+// endedTest keeps what a test has reported at its end.
+type endedTest struct {
+	end      func()
+	reported []any
+}
+
+func (e *endedTest) Cleanup(end func())  { e.end = end }
+func (e *endedTest) Error(errors ...any) { e.reported = append(e.reported, errors...) }
+
+// A write that differs from its row fails the test, also where the code under test recovers or retries.
+func TestViolationIsReported(t *testing.T) {
+	test := &endedTest{}
+	store := storetest.NewLedger(test)
+	e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge, ID: "1"}, Version: 1}
+	store.Overwrite(e)
+	store.FailNext(storetest.Replace, storetest.RetriedAfterLostResponse)
+	e.Version, e.Writer, e.State = 2, "second", ledger.Refused
+	if existing, err := store.Replace(t.Context(), e, ledger.LeaseLookup); err != nil || existing != nil {
+		t.Fatal(existing, err)
+	}
+	if test.end(); len(test.reported) != 1 {
+		t.Errorf("reported %q, want one violation", test.reported)
 	}
 }

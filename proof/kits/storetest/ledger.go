@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
 	model "mobilegateway/world/dynamodb"
@@ -19,6 +20,7 @@ type Ledger struct {
 	store            *dynamo.Store
 	client           *model.Client
 	concurrentWrites int
+	violations       []error
 }
 
 var (
@@ -31,16 +33,38 @@ var (
 	_ ledger.MessageIndex   = (*Ledger)(nil)
 )
 
-// NewLedger makes an empty ledger without faults.
-func NewLedger() *Ledger {
+// Test is the part of a test that a store needs.
+type Test interface {
+	Cleanup(end func())
+	Error(args ...any)
+}
+
+// NewLedger makes an empty ledger without faults. At the end of the test it reports each write that differs from its
+// row in the table of transitions. In tests of the store itself, t is nil: it reports nothing.
+func NewLedger(t Test) *Ledger {
 	client := newClient()
-	return &Ledger{store: dynamo.New(client, table), client: client}
+	l := &Ledger{store: dynamo.New(client, table), client: client}
+	if t == nil {
+		return l
+	}
+	t.Cleanup(func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		for _, err := range l.violations {
+			t.Error(err)
+		}
+	})
+	return l
 }
 
 // Insert implements ledger.Writer.
 func (l *Ledger) Insert(ctx context.Context, e *ledger.Entry, t ledger.Transition) (*ledger.Entry, error) {
 	return run(ctx, &l.Faults, Call{Operation: Insert, Key: e.Key}, func() (*ledger.Entry, error) {
-		return l.store.Insert(ctx, e, t)
+		existing, err := l.store.Insert(ctx, e, t)
+		if err == nil && existing == nil {
+			l.check(nil, e.Key, t)
+		}
+		return existing, err
 	})
 }
 
@@ -48,7 +72,26 @@ func (l *Ledger) Insert(ctx context.Context, e *ledger.Entry, t ledger.Transitio
 func (l *Ledger) Replace(ctx context.Context, e *ledger.Entry, t ledger.Transition) (*ledger.Entry, error) {
 	call := Call{Operation: Replace, Key: e.Key}
 	call.writeConcurrently = func() error { return l.writeConcurrently(ctx, e.Key) }
-	return run(ctx, &l.Faults, call, func() (*ledger.Entry, error) { return l.store.Replace(ctx, e, t) })
+	return run(ctx, &l.Faults, call, func() (*ledger.Entry, error) {
+		before, err := l.store.Get(ctx, e.Key)
+		if err != nil {
+			return nil, err
+		}
+		existing, err := l.store.Replace(ctx, e, t)
+		if err == nil && existing == nil && before.Version < e.Version { // else it was sent again
+			l.check(before, e.Key, t)
+		}
+		return existing, err
+	})
+}
+
+// check keeps the violation of a write that is stored.
+func (l *Ledger) check(before *ledger.Entry, key ledger.Key, t ledger.Transition) {
+	after, err := l.store.Get(context.Background(), key)
+	mustSucceed("read "+key.String(), err)
+	if err := ledgertest.CheckWrite(before, after, t); err != nil {
+		l.violations = append(l.violations, err)
+	}
 }
 
 // writeConcurrently is another write of the same content.

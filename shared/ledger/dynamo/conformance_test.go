@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOfModel runs the suite on the model of the tables, as the tests of other packages use it.
 func TestConformanceOfModel(t *testing.T) {
-	checkConformance(t, func() ledgerStore { return storetest.NewLedger() })
+	checkConformance(t, func() ledgerStore { return storetest.NewLedger(nil) })
 }
 
 // checkConformance runs the suite. open returns the store to test: empty at first, and possibly the same one for every

@@ -206,7 +206,7 @@ func TestMessageFaults(t *testing.T) {
 	}{
 		"failed": {storetest.FailedBeforeApply, nil}, "lost": {storetest.LostResponse, one},
 	} {
-		l := storetest.NewLedger()
+		l := storetest.NewLedger(t)
 		l.FailNext(storetest.FindMessage, c.fault)
 		id, early, err := l.FindMessage(context.Background(), smsAccount, "r", one, time.Time{})
 		if id != "" || early != nil || !errors.Is(err, storetest.ErrInjected) {
