@@ -68,8 +68,10 @@ func TestWeb(t *testing.T) {
 		}
 	}
 	existing := w.OnlyEntry(t, ledger.Payment)
-	if existing.Status != ledger.Pending || existing.Outbox.NotifToken != "nt-"+order {
-		t.Errorf("decision pay-web: stored status %s, notif_token %q", existing.Status, existing.Outbox.NotifToken)
+	if existing.Status != ledger.Pending || existing.Outbox.NotifToken != "nt-"+order ||
+		existing.DriverData != "dd-"+order {
+		t.Errorf("decision pay-web: stored status %s, notif_token %q, driver's data %q", existing.Status,
+			existing.Outbox.NotifToken, existing.DriverData)
 	}
 	if !existing.DueAt.Equal(w.Clock.Now().Add(firstPoll)) {
 		t.Errorf("decision pay-poll: due at %s, want the first poll", existing.DueAt)

@@ -86,7 +86,7 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	if call.Channel == "web" && response.Outcome == operator.Succeeded {
 		response.PayToken = "pt-" + call.UpstreamKey
 		response.PaymentURL = "https://pay.example.com/page?a=1&token=pt-" + call.UpstreamKey
-		response.NotifToken = "nt-" + call.UpstreamKey
+		response.NotifToken, response.DriverData = "nt-"+call.UpstreamKey, "dd-"+call.UpstreamKey
 	}
 	return response
 }
