@@ -26,7 +26,6 @@ const (
 	operationPut      = "PutItem"
 	operationGet      = "GetItem"
 	operationUpdate   = "UpdateItem"
-	operationDelete   = "DeleteItem"
 	operationQuery    = "Query"
 	operationScan     = "Scan"
 	operationTransact = "TransactWriteItems"
@@ -47,7 +46,6 @@ const (
 	Throttled                           // not applied: ProvisionedThroughputExceededException
 	InternalError                       // not applied: a 500
 	Conflict                            // not applied: another transaction is writing one of the items
-	InProgress                          // not applied: an earlier attempt of the same transaction is in progress
 	outcomes
 )
 
@@ -171,8 +169,6 @@ func attempt[O any](ctx context.Context, c *Client, call Call, apply func(Decisi
 		err = newThrottlingError()
 	case Conflict:
 		err = newConflictError(call, decision.ConflictAt)
-	case InProgress:
-		err = newInProgressError(call)
 	}
 	if ctx.Err() != nil {
 		return nil, responseError(0, &smithy.CanceledError{Err: ctx.Err()})
@@ -207,14 +203,6 @@ func (c *Client) UpdateItem(
 ) (*dynamodb.UpdateItemOutput, error) {
 	call := c.newCall(operationUpdate, in.TableName, in.Key)
 	return invoke(ctx, c, call, func(Decision) (*dynamodb.UpdateItemOutput, error) { return c.Database.UpdateItem(in) })
-}
-
-// DeleteItem implements the client's operation.
-func (c *Client) DeleteItem(
-	ctx context.Context, in *dynamodb.DeleteItemInput, _ ...options,
-) (*dynamodb.DeleteItemOutput, error) {
-	call := c.newCall(operationDelete, in.TableName, in.Key)
-	return invoke(ctx, c, call, func(Decision) (*dynamodb.DeleteItemOutput, error) { return c.Database.DeleteItem(in) })
 }
 
 // Query implements the client's operation.
@@ -275,8 +263,6 @@ func (c *Client) transactTarget(item types.TransactWriteItem) Target {
 		return c.target(item.Put.TableName, item.Put.Item)
 	case item.Update != nil:
 		return c.target(item.Update.TableName, item.Update.Key)
-	case item.Delete != nil:
-		return c.target(item.Delete.TableName, item.Delete.Key)
 	}
 	return Target{}
 }
@@ -306,15 +292,4 @@ func newConflictError(call Call, at int) error {
 	}
 	reasons[at%len(reasons)] = types.CancellationReason{Code: aws.String("TransactionConflict"), Message: message}
 	return responseError(http.StatusBadRequest, cancelledError(reasons))
-}
-
-// newInProgressError returns the error of a repeated transaction whose first request is still being processed. Other
-// writes meet a conflict.
-func newInProgressError(call Call) error {
-	if call.Operation != operationTransact {
-		return newConflictError(call, 0)
-	}
-	return responseError(http.StatusBadRequest, &types.TransactionInProgressException{
-		Message: aws.String("The transaction with the given request token is already in progress."),
-	})
 }

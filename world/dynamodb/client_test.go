@@ -53,11 +53,7 @@ func (x *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}, nil
 	}
 	transact := strings.HasSuffix(r.Header.Get("X-Amz-Target"), operationTransact)
-	outcome := x.plan.outcome(x.requests)
-	if outcome == InProgress && !transact {
-		outcome = Conflict
-	}
-	switch outcome {
+	switch x.plan.outcome(x.requests) {
 	case AppliedResponseLost, AppliedLate, NotAppliedTimeout:
 		<-r.Context().Done()
 		return nil, r.Context().Err()
@@ -68,9 +64,6 @@ func (x *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case Throttled:
 		return respond(400, "ProvisionedThroughputExceededException",
 			"The level of configured provisioned throughput for the table was exceeded.", "")
-	case InProgress:
-		return respond(400, "TransactionInProgressException",
-			"The transaction with the given request token is already in progress.", "")
 	case Conflict:
 		if !transact {
 			return respond(400, "TransactionConflictException", "Transaction is ongoing for the item", "")
@@ -215,7 +208,7 @@ func TestClientMatchesSDK(t *testing.T) {
 
 func compareWithSDK(t *testing.T, transact bool, deadline time.Duration) {
 	// The other outcomes look like one of these to the client.
-	distinct := plan{Applied, AppliedResponseLost, NotAppliedCut, InternalError, Throttled, Conflict, InProgress}
+	distinct := plan{Applied, AppliedResponseLost, NotAppliedCut, InternalError, Throttled, Conflict}
 	n := len(distinct)
 	for number := range n * n * n {
 		outcomes := plan{distinct[number%n], distinct[number/n%n], distinct[number/n/n]}

@@ -28,9 +28,6 @@ const maxExpiredAge = 5 * 365 * 24 * time.Hour
 
 // Database is a set of tables. It is not safe for concurrent use, but its clones are independent of it.
 type Database struct {
-	// HashExcludes, if set, reports whether Hash leaves out an attribute, such as a random token. Set it before the
-	// first Hash, and do not change it: hashes of items are kept.
-	HashExcludes func(table, attribute string) bool
 	// Expressions are the parsed expressions. New makes an empty value; share one among the databases of a process.
 	Expressions *Expressions
 
@@ -66,7 +63,6 @@ func (db *Database) CreateTable(in *dynamodb.CreateTableInput, timeToLive string
 	}
 	t := &table{
 		name: name, key: hash, timeToLive: timeToLive, items: map[string]*stored{},
-		stream: in.StreamSpecification != nil && aws.ToBool(in.StreamSpecification.StreamEnabled),
 	}
 	for _, g := range in.GlobalSecondaryIndexes {
 		x := &index{name: aws.ToString(g.IndexName), partitions: map[string][]*stored{}}
@@ -147,7 +143,7 @@ func (db *Database) Hash() uint64 {
 	for _, t := range db.tables {
 		seed := hashText(hashSeed, t.name)
 		for _, s := range t.items {
-			sum += mixHash(seed ^ s.hashValue(t.name, db.HashExcludes))
+			sum += mixHash(seed ^ s.hashValue())
 		}
 	}
 	return sum

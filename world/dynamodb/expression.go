@@ -23,7 +23,7 @@ type (
 	operand   func(*scope) types.AttributeValue // nil if the attribute is absent
 )
 
-// assignment sets an attribute, or removes it if there is no operand.
+// assignment sets an attribute.
 type assignment struct {
 	path  string
 	value operand
@@ -69,10 +69,6 @@ func (e *expression) update(s *scope, old, key Item) (next Item, changed []strin
 	for _, a := range e.updates {
 		name := s.name(a.path)
 		changed = append(changed, name)
-		if a.value == nil {
-			delete(next, name)
-			continue
-		}
 		value := a.value(s)
 		if value == nil {
 			s.fail("The provided expression refers to an attribute that does not exist in the item")

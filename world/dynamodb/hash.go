@@ -1,8 +1,6 @@
 package dynamodb
 
-import (
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-)
+import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 // The constants of FNV-1a.
 const (
@@ -26,16 +24,11 @@ func mixHash(hash uint64) uint64 {
 }
 
 // hashValue returns the hash of an item. It is computed once.
-func (s *stored) hashValue(table string, excludes func(table, attribute string) bool) uint64 {
+func (s *stored) hashValue() uint64 {
 	if hash := s.hash.Load(); hash != 0 {
 		return hash
 	}
-	hash := mixHash(hashText(hashSeed, s.key))
-	for name, value := range s.item {
-		if excludes == nil || !excludes(table, name) {
-			hash += hashAttribute(hashText(hashSeed, name), value)
-		}
-	}
+	hash := mixHash(hashText(hashSeed, s.key)) + HashItem(s.item)
 	s.hash.Store(hash)
 	return hash
 }

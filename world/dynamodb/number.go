@@ -33,13 +33,10 @@ func storedNumber(text string) int64 {
 func compareNumbers(a, b string) int { return cmp.Compare(storedNumber(a), storedNumber(b)) }
 
 // addNumbers adds two numbers that parseNumber has accepted.
-func addNumbers(a, b string, subtract bool) string {
+func addNumbers(a, b string) string {
 	x, y := storedNumber(a), storedNumber(b)
 	sum := x + y
-	if subtract {
-		sum = x - y
-	}
-	if (sum > x) != (y > 0 != subtract) && y != 0 {
+	if (sum > x) != (y > 0) && y != 0 {
 		notModelled("the sum of %s and %s", a, b)
 	}
 	return strconv.FormatInt(sum, 10)

@@ -103,19 +103,16 @@ func (p *parser) disjunction() predicate {
 }
 
 func (p *parser) conjunction() predicate {
-	left := p.negation()
+	left := p.term()
 	for p.accept("AND") {
-		first, second := left, p.negation()
+		first, second := left, p.term()
 		left = func(s *scope) bool { return first(s) && second(s) }
 	}
 	return left
 }
 
-func (p *parser) negation() predicate {
-	if p.accept("NOT") {
-		inner := p.negation()
-		return func(s *scope) bool { return !inner(s) }
-	}
+// term reads a condition in parentheses, a function or a comparison.
+func (p *parser) term() predicate {
 	if p.accept("(") {
 		inner := p.disjunction()
 		p.expect(")")
@@ -134,8 +131,6 @@ func (p *parser) function() predicate {
 	path := p.path()
 	var condition predicate
 	switch name {
-	case "attribute_exists":
-		condition = func(s *scope) bool { return s.item[s.name(path)] != nil }
 	case "attribute_not_exists":
 		condition = func(s *scope) bool { return s.item[s.name(path)] == nil }
 	case "begins_with":
@@ -162,11 +157,6 @@ func (p *parser) comparison() predicate {
 			x, y := left(s), right(s)
 			return x != nil && y != nil && equalValues(x, y)
 		}
-	case "<>":
-		return func(s *scope) bool {
-			x, y := left(s), right(s)
-			return x == nil || y == nil || !equalValues(x, y)
-		}
 	case "<", "<=", ">", ">=":
 		return ordered(left, right, func(order int) bool {
 			return order < 0 && operator[0] == '<' || order > 0 && operator[0] == '>' ||
@@ -182,8 +172,8 @@ func (p *parser) comparison() predicate {
 		atLeast := ordered(left, right, func(order int) bool { return order >= 0 })
 		atMost := ordered(left, last, func(order int) bool { return order <= 0 })
 		return func(s *scope) bool { return atLeast(s) && atMost(s) }
-	case "IN":
-		notModelled("the operator IN")
+	case "IN", "<>":
+		notModelled("the operator %s", operator)
 	}
 	p.fail()
 	return nil
@@ -247,26 +237,12 @@ func (p *parser) pathList() []string {
 }
 
 func (p *parser) update() {
-	seen := map[string]bool{}
-	for p.err == nil && len(p.tokens) > 0 {
-		clause := strings.ToUpper(p.next())
-		if seen[clause] {
-			p.fail()
-		}
-		seen[clause] = true
-		switch clause {
-		case "SET":
-			p.assignment()
-			for p.accept(",") {
-				p.assignment()
-			}
-		case "REMOVE":
-			for _, path := range p.pathList() {
-				p.result.updates = append(p.result.updates, assignment{path: path})
-			}
-		default:
-			notModelled("the update clause %s", clause)
-		}
+	if !p.accept("SET") {
+		notModelled("the update clause %s", p.peek())
+	}
+	p.assignment()
+	for p.accept(",") {
+		p.assignment()
 	}
 }
 
@@ -274,14 +250,14 @@ func (p *parser) assignment() {
 	path := p.path()
 	p.expect("=")
 	value := p.updateOperand()
-	for p.peek() == "+" || p.peek() == "-" {
-		value = arithmetic(value, p.next() == "-", p.updateOperand())
+	if p.accept("+") {
+		value = sum(value, p.updateOperand())
 	}
 	p.result.updates = append(p.result.updates, assignment{path: path, value: value})
 }
 
-// arithmetic adds or subtracts two numbers.
-func arithmetic(left operand, subtract bool, right operand) operand {
+// sum adds two numbers.
+func sum(left, right operand) operand {
 	return func(s *scope) types.AttributeValue {
 		first, second := left(s), right(s)
 		if first == nil || second == nil {
@@ -293,7 +269,7 @@ func arithmetic(left operand, subtract bool, right operand) operand {
 			s.fail("An operand in the update expression has an incorrect data type")
 			return first
 		}
-		return &types.AttributeValueMemberN{Value: addNumbers(x.Value, y.Value, subtract)}
+		return &types.AttributeValueMemberN{Value: addNumbers(x.Value, y.Value)}
 	}
 }
 

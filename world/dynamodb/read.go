@@ -130,16 +130,13 @@ func (db *Database) Query(in *dynamodb.QueryInput, lag Lag) (*dynamodb.QueryOutp
 	if err != nil {
 		return nil, err
 	}
-	backward := in.ScanIndexForward != nil && !*in.ScanIndexForward
-	if err := p.setStart(in.ExclusiveStartKey, partition, backward); err != nil {
+	if in.ScanIndexForward != nil {
+		notModelled("a query backwards")
+	}
+	if err := p.setStart(in.ExclusiveStartKey, partition); err != nil {
 		return nil, err
 	}
-	candidates := db.partition(t, p.index, partition, lag)
-	if backward {
-		candidates = slices.Clone(candidates)
-		slices.Reverse(candidates)
-	}
-	return p.read(candidates)
+	return p.read(db.partition(t, p.index, partition, lag))
 }
 
 // parse parses the expressions besides the key's condition.
@@ -167,7 +164,7 @@ func (p *page) partition(hash string) (string, error) {
 }
 
 // setStart makes the page begin after a key.
-func (p *page) setStart(startKey Item, partition string, backward bool) error {
+func (p *page) setStart(startKey Item, partition string) error {
 	p.start = func(*stored) bool { return true }
 	if len(startKey) == 0 {
 		return nil
@@ -189,10 +186,7 @@ func (p *page) setStart(startKey Item, partition string, backward bool) error {
 		return validationError("The provided starting key is outside query boundaries based on provided conditions")
 	}
 	compare := comparePositions(p.index)
-	p.start = func(s *stored) bool {
-		order := compare(s, from)
-		return order > 0 && !backward || order < 0 && backward
-	}
+	p.start = func(s *stored) bool { return compare(s, from) > 0 }
 	return nil
 }
 
@@ -230,7 +224,7 @@ func (db *Database) Scan(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 	if err := p.parse(db.Expressions, in.FilterExpression, in.ProjectionExpression, names, values); err != nil {
 		return nil, err
 	}
-	if err := p.setStart(in.ExclusiveStartKey, "", false); err != nil {
+	if err := p.setStart(in.ExclusiveStartKey, ""); err != nil {
 		return nil, err
 	}
 	keys := t.sortedKeys()

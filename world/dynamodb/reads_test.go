@@ -53,17 +53,12 @@ func drawQuery(t *rapid.T) step {
 			input.ExpressionAttributeValues[":low"] = dynamoitem.Number(1)
 		}
 	}
-	if rapid.Bool().Draw(t, "backward") {
-		input.ScanIndexForward = aws.Bool(false)
-	}
 	if rapid.Bool().Draw(t, "filtered") {
 		input.FilterExpression = aws.String("begins_with(pk, :prefix)")
 		input.ExpressionAttributeValues[":prefix"] = text("pay#")
 	}
-	name := fmt.Sprintf("query %s: %s %s limit %d filter %q backward %t",
-		*input.IndexName, *input.KeyConditionExpression, image(input.ExpressionAttributeValues), *input.Limit,
-		aws.ToString(input.FilterExpression),
-		input.ScanIndexForward != nil)
+	name := fmt.Sprintf("query %s: %s %s limit %d filter %q", *input.IndexName, *input.KeyConditionExpression,
+		image(input.ExpressionAttributeValues), *input.Limit, aws.ToString(input.FilterExpression))
 	return step{name, func(ctx context.Context, e engine) string { return queryPages(ctx, e, input, sort) }}
 }
 

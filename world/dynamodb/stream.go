@@ -20,7 +20,6 @@ type Change struct {
 	Expired  bool // by the time to live
 
 	keyName       string
-	stream        bool
 	before, after *stored
 }
 
@@ -95,7 +94,7 @@ func (db *Database) commit(t *table, key string, next *stored) *Change {
 	t.replace(key, next)
 	db.sequence++
 	c := &Change{
-		Sequence: db.sequence, Table: t.name, Key: key, Time: db.now(), keyName: t.key, stream: t.stream,
+		Sequence: db.sequence, Table: t.name, Key: key, Time: db.now(), keyName: t.key,
 		Shard:  int(mixHash(hashText(hashSeed, key)) % shards),
 		before: before, after: next,
 	}
@@ -103,20 +102,8 @@ func (db *Database) commit(t *table, key string, next *stored) *Change {
 	return c
 }
 
-// Records returns the stream records after a sequence number, of all tables with a stream. Delivery is the kernel's:
-// twice, late, or out of order across shards.
-func (db *Database) Records(after int64) []*Change {
-	var records []*Change
-	for _, c := range db.changes[db.firstAfter(after):] {
-		if c.stream {
-			records = append(records, c)
-		}
-	}
-	return records
-}
-
 // Changes returns all changes after a sequence number, also of tables without a stream. The caller must not change
-// them.
+// them. The delivery of a stream's records is the kernel's: twice, late, or out of order across shards.
 func (db *Database) Changes(after int64) []*Change {
 	if after == db.sequence {
 		return nil
@@ -128,7 +115,7 @@ func (db *Database) firstAfter(sequence int64) int {
 	return sort.Search(len(db.changes), func(i int) bool { return db.changes[i].Sequence > sequence })
 }
 
-// Trim forgets the changes up to a sequence number. Records no longer returns them, and no Lag hides them.
+// Trim forgets the changes up to a sequence number. Changes no longer returns them, and no Lag hides them.
 func (db *Database) Trim(upTo int64) {
 	db.changes = append([]*Change(nil), db.changes[db.firstAfter(upTo):]...)
 }
@@ -138,7 +125,6 @@ func (db *Database) Trim(upTo int64) {
 type Lag struct {
 	Writes int
 	Age    time.Duration
-	Keys   func(key string) bool // if set, only items with these primary keys lag
 }
 
 // hiddenChanges returns the earlier versions of the items whose newest changes are hidden, nil for an absent item.
@@ -151,7 +137,7 @@ func (db *Database) hiddenChanges(t *table, lag Lag) map[string]*stored {
 	oldest := db.now().Add(-lag.Age)
 	for i := len(db.changes) - 1; i >= 0 && db.changes[i].Time.After(oldest); i-- {
 		c := db.changes[i]
-		if c.Table != t.name || count[c.Key] == lag.Writes || lag.Keys != nil && !lag.Keys(c.Key) {
+		if c.Table != t.name || count[c.Key] == lag.Writes {
 			continue
 		}
 		count[c.Key]++

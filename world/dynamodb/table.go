@@ -20,7 +20,7 @@ const (
 // table has the items and indexes. A shared one is copied before it changes.
 type table struct {
 	name, key, timeToLive string
-	stream, shared        bool
+	shared                bool // a clone uses the same items and indexes
 	items                 map[string]*stored
 	sorted                []string // the keys of items, nil if they must be sorted again
 	indexes               []*index
@@ -122,12 +122,9 @@ func (s *stored) copy() Item {
 func (s *stored) selected(names []string) Item {
 	item := make(Item, len(names))
 	for _, name := range names {
-		if s != nil && s.item[name] != nil {
+		if s.item[name] != nil {
 			item[name] = s.item[name]
 		}
-	}
-	if s == nil {
-		return item
 	}
 	return s.copyBinary(item)
 }

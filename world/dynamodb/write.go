@@ -90,42 +90,30 @@ func (db *Database) newUpdate(u *types.Update) (*write, error) {
 	return w, nil
 }
 
-func (db *Database) newDelete(d *types.Delete) (*write, error) {
-	w, _, err := db.newWrite(request{
-		table: d.TableName, keyOrItem: d.Key, isKey: true, condition: d.ConditionExpression,
-		names: d.ExpressionAttributeNames, values: d.ExpressionAttributeValues,
-		onFailure: d.ReturnValuesOnConditionCheckFailure,
-	})
-	w.compute = func(Item) (*stored, error) { return nil, nil }
-	return w, err
-}
-
 // evaluate checks the condition and computes the next version. A false condition is a
 // *types.ConditionalCheckFailedException.
-func (w *write) evaluate() (old, next *stored, err error) {
-	old = w.table.items[w.key]
+func (w *write) evaluate() (*stored, error) {
+	old := w.table.items[w.key]
 	if !w.condition.matches(w.scope, old.itemOrNil()) {
 		failed := &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed")}
 		if w.returnOld {
 			failed.Item = old.copy()
 		}
-		return old, nil, failed
+		return nil, failed
 	}
-	next, err = w.compute(old.itemOrNil())
-	return old, next, err
+	return w.compute(old.itemOrNil())
 }
 
-// apply performs a single write, unless its request is invalid, and returns the attributes that it wants.
-func (db *Database) apply(w *write, invalid error, want types.ReturnValue) (Item, error) {
+// apply performs a single write, unless its request is invalid, and returns the item's new version.
+func (db *Database) apply(w *write, invalid error) (*stored, error) {
 	if invalid != nil {
 		return nil, invalid
 	}
-	old, next, err := w.evaluate()
-	if err != nil {
-		return nil, err
+	next, err := w.evaluate()
+	if err == nil {
+		db.commit(w.table, w.key, next)
 	}
-	db.commit(w.table, w.key, next)
-	return returned(want, old, next, w.changed), nil
+	return next, err
 }
 
 // PutItem implements the operation.
@@ -135,14 +123,14 @@ func (db *Database) PutItem(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
 	})
-	attributes, err := db.apply(w, err, in.ReturnValues)
-	if err != nil {
+	refuseReturnValues(in.ReturnValues)
+	if _, err := db.apply(w, err); err != nil {
 		return nil, err
 	}
-	return &dynamodb.PutItemOutput{Attributes: attributes}, nil
+	return &dynamodb.PutItemOutput{}, nil
 }
 
-// UpdateItem implements the operation.
+// UpdateItem implements the operation. It can return the new values of the attributes that it changed.
 func (db *Database) UpdateItem(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	w, err := db.newUpdate(&types.Update{
 		TableName: in.TableName, Key: in.Key,
@@ -150,40 +138,35 @@ func (db *Database) UpdateItem(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateIt
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
 	})
-	attributes, err := db.apply(w, err, in.ReturnValues)
+	next, err := db.apply(w, err)
 	if err != nil {
 		return nil, err
 	}
-	return &dynamodb.UpdateItemOutput{Attributes: attributes}, nil
+	if in.ReturnValues == types.ReturnValueUpdatedNew {
+		return &dynamodb.UpdateItemOutput{Attributes: next.selected(w.changed)}, nil
+	}
+	refuseReturnValues(in.ReturnValues)
+	return &dynamodb.UpdateItemOutput{}, nil
 }
 
-// DeleteItem implements the operation.
+// DeleteItem implements the operation, without a condition.
 func (db *Database) DeleteItem(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error) {
-	w, err := db.newDelete(&types.Delete{
-		TableName: in.TableName, Key: in.Key, ConditionExpression: in.ConditionExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
-	})
-	attributes, err := db.apply(w, err, in.ReturnValues)
+	if in.ConditionExpression != nil {
+		notModelled("the condition of a deletion")
+	}
+	refuseReturnValues(in.ReturnValues)
+	w, _, err := db.newWrite(request{table: in.TableName, keyOrItem: in.Key, isKey: true})
 	if err != nil {
 		return nil, err
 	}
-	return &dynamodb.DeleteItemOutput{Attributes: attributes}, nil
+	db.commit(w.table, w.key, nil)
+	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-// returned selects what a write returns.
-func returned(want types.ReturnValue, old, next *stored, changed []string) Item {
-	switch want {
-	case types.ReturnValueAllOld:
-		return old.copy()
-	case types.ReturnValueAllNew:
-		return next.copy()
-	case types.ReturnValueUpdatedOld:
-		return old.selected(changed)
-	case types.ReturnValueUpdatedNew:
-		return next.selected(changed)
+func refuseReturnValues(want types.ReturnValue) {
+	if want != "" && want != types.ReturnValueNone {
+		notModelled("the returned values %s", want)
 	}
-	return nil
 }
 
 // TransactWriteItems implements the operation. A repeat with the token of an applied transaction succeeds without
@@ -214,7 +197,7 @@ func (db *Database) TransactWriteItems(
 	reasons := make([]types.CancellationReason, len(writes))
 	cancelled := false
 	for i, w := range writes {
-		_, next, err := w.evaluate()
+		next, err := w.evaluate()
 		versions[i], reasons[i] = next, cancellationReason(err)
 		cancelled = cancelled || err != nil
 	}
@@ -234,10 +217,8 @@ func (db *Database) newTransactWrite(item types.TransactWriteItem) (*write, erro
 		return db.newPut(item.Put)
 	case item.Update != nil:
 		return db.newUpdate(item.Update)
-	case item.Delete != nil:
-		return db.newDelete(item.Delete)
-	case item.ConditionCheck != nil:
-		notModelled("a condition check")
+	case item.Delete != nil, item.ConditionCheck != nil:
+		notModelled("a deletion or a condition check in a transaction")
 	}
 	return nil, validationError("TransactItems can only contain one of Check, Put, Update or Delete")
 }
