@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"mobilegateway/internal/file"
 )
 
 // Call is one kind of call that a function made.
@@ -63,12 +61,6 @@ func (r *Recorder) Calls() []Call {
 	return slices.SortedFunc(maps.Keys(r.seen), Call.Compare)
 }
 
-// FileName is the name of the record in a run's folder.
-const FileName = "aws-calls.json"
-
-// Write replaces a file with the current set.
-func (r *Recorder) Write(path string) error { return file.ReplaceJSON(path, r.Calls()) }
-
 func (r *Recorder) addCalls(function string, calls []Call) {
 	changed := false
 	r.mu.Lock()
@@ -85,10 +77,7 @@ func (r *Recorder) addCalls(function string, calls []Call) {
 
 // accessKeyOf returns the access key of a signature: Credential=<key>/<date>/<region>/<service>/aws4_request.
 func accessKeyOf(header http.Header) string {
-	_, rest, found := strings.Cut(header.Get("Authorization"), "Credential=")
-	key, _, terminated := strings.Cut(rest, "/")
-	if !found || !terminated {
-		return ""
-	}
+	_, rest, _ := strings.Cut(header.Get("Authorization"), "Credential=")
+	key, _, _ := strings.Cut(rest, "/")
 	return key
 }

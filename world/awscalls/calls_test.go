@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/internal/file"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/awscalls"
 	"mobilegateway/world/dynoxide"
@@ -98,8 +96,7 @@ func TestPermissions(t *testing.T) {
 		"invalid JSON":     {dynamoDB + "GetItem", `{`, []string{"dynamodb:GetItem *"}},
 		"a stream":         {"DynamoDBStreams_20120810.GetRecords", `{}`, []string{"dynamodb:GetRecords *"}},
 		"a batch": {
-			dynamoDB + "BatchGetItem", `{"RequestItems":{"p-Ledger":{},"other":{}}}`,
-			[]string{"dynamodb:BatchGetItem LedgerTable", "dynamodb:BatchGetItem other"},
+			dynamoDB + "BatchGetItem", `{"RequestItems":{"p-Ledger":{}}}`, []string{"dynamodb:BatchGetItem *"},
 		},
 		"a transaction": {
 			dynamoDB + "TransactWriteItems",
@@ -188,15 +185,6 @@ func TestSecretCallsAreRecordedOnce(t *testing.T) {
 	}
 	if changes != 1 || served != 3 {
 		t.Errorf("onChange was called %d times and the service %d times, want 1 and 3", changes, served)
-	}
-	path := filepath.Join(t.TempDir(), awscalls.FileName)
-	if err := recorder.Write(path); err != nil {
-		t.Fatal(err)
-	}
-	var read []awscalls.Call
-	err := file.ReadJSON(path, &read)
-	if difference := cmp.Diff(want, read); err != nil || difference != "" {
-		t.Errorf("the stored record differs (-want +got):\n%s%v", difference, err)
 	}
 }
 

@@ -28,17 +28,19 @@ func (r *Recorder) WrapSecretsManager(next http.Handler) http.Handler {
 	return r.record(r.secretCalls, next)
 }
 
-// record returns a handler that records the functions' calls before next handles them.
-func (r *Recorder) record(callsOf func(target string, body []byte) []Call, next http.Handler) http.Handler {
+// record returns a handler that records the functions' calls before next handles them. A request without an operation
+// is not a call: it is an early connection or a health check.
+func (r *Recorder) record(callsOf func(operation string, body []byte) []Call, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if function := r.functionsByKey[accessKeyOf(request.Header)]; function != "" {
+		_, operation, isCall := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
+		if function := r.functionsByKey[accessKeyOf(request.Header)]; function != "" && isCall {
 			body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxRequestBytes))
 			if err != nil {
 				http.Error(w, "the request is too large or incomplete", http.StatusRequestEntityTooLarge)
 				return
 			}
 			request.Body = io.NopCloser(bytes.NewReader(body))
-			r.addCalls(function, callsOf(request.Header.Get("X-Amz-Target"), body))
+			r.addCalls(function, callsOf(operation, body))
 		}
 		next.ServeHTTP(w, request)
 	})

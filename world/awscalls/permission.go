@@ -3,8 +3,6 @@ package awscalls
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -15,8 +13,7 @@ const anyResource = "*"
 type tableRequest struct {
 	tableItem
 	IndexName     string
-	RequestItems  map[string]json.RawMessage // of batches, by table
-	TransactItems []map[string]tableItem     // of transactions, by kind of write
+	TransactItems []map[string]tableItem // of transactions, by kind of write
 }
 
 // tableItem names an item: by its key, or by its content for a put.
@@ -39,21 +36,12 @@ var transactionActions = map[string]string{
 	"ConditionCheck": "dynamodb:ConditionCheckItem", "Get": "dynamodb:GetItem",
 }
 
-// tableCalls returns the calls of a request to DynamoDB, one for each permission that it needs. target is X-Amz-Target,
-// such as DynamoDB_20120810.GetItem. A request without a table needs its permission for every resource, so it is
-// recorded too.
-func (r *Recorder) tableCalls(target string, body []byte) []Call {
-	_, operation, found := strings.Cut(target, ".")
-	if !found {
-		return nil // not a call: an early connection or a health check
-	}
+// tableCalls returns the calls of a request to DynamoDB, one for each permission that it needs. A request without a
+// table needs its permission for every resource, so it is recorded too.
+func (r *Recorder) tableCalls(operation string, body []byte) []Call {
 	var in tableRequest
 	_ = json.Unmarshal(body, &in) // the fields before an error count
-	action := "dynamodb:" + operation
 	var needed []Call
-	for _, table := range slices.Sorted(maps.Keys(in.RequestItems)) {
-		needed = append(needed, Call{Action: action, Resource: r.logicalID(table)})
-	}
 	for _, item := range in.TransactItems {
 		for kind, operand := range item {
 			if name, known := transactionActions[kind]; known {
@@ -69,22 +57,18 @@ func (r *Recorder) tableCalls(target string, body []byte) []Call {
 	if in.IndexName != "" {
 		resource += "/index/" + in.IndexName
 	}
-	return []Call{{Action: action, Resource: resource, Kind: in.kind()}}
+	return []Call{{Action: "dynamodb:" + operation, Resource: resource, Kind: in.kind()}}
 }
 
 // secretCalls returns the call of a request to Secrets Manager.
-func (r *Recorder) secretCalls(target string, body []byte) []Call {
-	service, operation, found := strings.Cut(target, ".")
-	if !found {
-		return nil
-	}
+func (r *Recorder) secretCalls(operation string, body []byte) []Call {
 	var in struct {
 		SecretID string `json:"SecretId"`
 		Name     string
 	}
 	_ = json.Unmarshal(body, &in)
 	secret := r.logicalID(cmp.Or(in.SecretID, in.Name, anyResource))
-	return []Call{{Action: service + ":" + operation, Resource: secret}}
+	return []Call{{Action: "secretsmanager:" + operation, Resource: secret}}
 }
 
 // logicalID returns the logical id of a table or a secret, else the name itself.

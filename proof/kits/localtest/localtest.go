@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"mobilegateway/internal/file"
 	"mobilegateway/internal/repository"
 	"mobilegateway/local"
 	"mobilegateway/world/awscalls"
@@ -42,15 +42,13 @@ type Options struct {
 	Out io.Writer
 }
 
-// Gateway is a running gateway. Its Info has addresses and credentials. Its folder has the record of the functions' AWS
-// calls, in the file awscalls.FileName.
+// Gateway is a running gateway. Its Info has addresses and credentials.
 type Gateway struct {
 	*local.Gateway
 	// Dir is the folder with run.json and the data.
 	Dir string
 
-	calls   *awscalls.Recorder
-	writing sync.Mutex // of the record
+	calls *awscalls.Recorder
 }
 
 // RecordedCalls returns the AWS calls of the functions so far, in order and each kind once.
@@ -68,11 +66,7 @@ func (g *Gateway) recordCalls(t *template.Template, accessKey func(logicalID str
 	for _, secret := range t.Secrets {
 		resources[secret.Name] = secret.LogicalID
 	}
-	g.calls = awscalls.New(functions, resources, accessKey(""), func() {
-		g.writing.Lock()
-		defer g.writing.Unlock()
-		_ = g.calls.Write(filepath.Join(g.Dir, awscalls.FileName)) // without the file the test of the record fails
-	})
+	g.calls = awscalls.New(functions, resources, accessKey(""), func() {})
 	return g.calls
 }
 
@@ -105,7 +99,7 @@ func Start(t testing.TB, options Options) *Gateway {
 		if folder == "" {
 			return
 		}
-		if err := gateway.calls.Write(filepath.Join(folder, rand.Text()+".json")); err != nil {
+		if err := file.ReplaceJSON(filepath.Join(folder, rand.Text()+".json"), gateway.RecordedCalls()); err != nil {
 			t.Error(err)
 		}
 	})
