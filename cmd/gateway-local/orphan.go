@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"mobilegateway/shared/pause"
 )
 
 // orphanCheckInterval is how often the run checks its parent and terminal.
@@ -28,18 +30,12 @@ func cancelWhenOrphaned(ctx context.Context) (context.Context, context.CancelFun
 		return ctx, cancel
 	}
 	go func() {
-		ticker := time.NewTicker(orphanCheckInterval)
-		defer ticker.Stop()
-		for {
-			if startedByMake && os.Getppid() != makePID || atTerminal && !hasTerminal() {
-				cancel()
-			}
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
+		for !(startedByMake && os.Getppid() != makePID || atTerminal && !hasTerminal()) {
+			if pause.For(ctx, orphanCheckInterval) != nil {
 				return
 			}
 		}
+		cancel()
 	}()
 	return ctx, cancel
 }

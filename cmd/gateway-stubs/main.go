@@ -22,6 +22,7 @@ import (
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/loopback"
 	"mobilegateway/shared/localhost"
+	"mobilegateway/shared/pause"
 	"mobilegateway/world/operators/kit"
 	"mobilegateway/world/operators/platforms"
 )
@@ -86,13 +87,6 @@ func document(config platforms.Config) map[string]any {
 
 // awaitOrphan returns when ctx ends, or when the parent has ended.
 func awaitOrphan(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for parent := os.Getppid(); os.Getppid() == parent; {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	for parent := os.Getppid(); os.Getppid() == parent && pause.For(ctx, time.Second) == nil; {
 	}
 }
