@@ -1,6 +1,10 @@
 package dynamodb
 
-import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
 
 // The constants of FNV-1a.
 const (
@@ -47,6 +51,8 @@ func hashAttribute(seed uint64, value types.AttributeValue) uint64 {
 		return mixHash(hashText(seed^'S', v.Value))
 	case *types.AttributeValueMemberN:
 		return mixHash(hashText(seed^'N', v.Value))
+	case *types.AttributeValueMemberB:
+		return mixHash(hashText(seed^'B', string(v.Value)))
 	}
-	return mixHash(hashText(seed, string(appendValueJSON(nil, value))))
+	return mixHash(hashText(seed, fmt.Sprint(typedValue(value))))
 }

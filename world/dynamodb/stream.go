@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sort"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // shards is the number of a stream's shards.
@@ -69,12 +71,10 @@ func (c *Change) bytes() int {
 // appendRecord appends a record in the form of Lambda's event.
 func (c *Change) appendRecord(to []byte) []byte {
 	to = fmt.Appendf(to, `{"eventID":"%032x","eventName":"%s","eventVersion":"1.1","eventSource":"aws:dynamodb",`+
-		`"awsRegion":"eu-west-1","dynamodb":{"ApproximateCreationDateTime":%d,"Keys":{`,
-		c.Sequence, c.Name(), c.Time.Unix())
-	to = append(appendText(to, c.keyName), `:{"S":`...)
-	to = append(appendText(to, c.Key), "}}"...)
+		`"awsRegion":"eu-west-1","dynamodb":{"ApproximateCreationDateTime":%d,"Keys":%s`,
+		c.Sequence, c.Name(), c.Time.Unix(), itemJSON(Item{c.keyName: &types.AttributeValueMemberS{Value: c.Key}}))
 	if c.after != nil {
-		to = appendItemJSON(append(to, `,"NewImage":`...), c.after.item)
+		to = append(append(to, `,"NewImage":`...), itemJSON(c.after.item)...)
 	}
 	to = fmt.Appendf(to, `,"SequenceNumber":"%021d","SizeBytes":%d,"StreamViewType":"NEW_IMAGE"}`,
 		c.Sequence, c.bytes())

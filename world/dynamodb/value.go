@@ -2,11 +2,7 @@ package dynamodb
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -79,43 +75,27 @@ func hasPrefix(value, prefix types.AttributeValue) bool {
 	return isText && startIsText && strings.HasPrefix(text.Value, start.Value)
 }
 
-// appendItemJSON appends an item in DynamoDB's JSON, its attributes sorted by name.
-func appendItemJSON(to []byte, item Item) []byte {
-	to = append(to, '{')
-	for i, name := range slices.Sorted(maps.Keys(item)) {
-		if i > 0 {
-			to = append(to, ',')
-		}
-		to = append(appendText(to, name), ':')
-		to = appendValueJSON(to, item[name])
+// itemJSON returns an item in DynamoDB's JSON, its attributes sorted by name.
+func itemJSON(item Item) []byte {
+	values := make(map[string]map[string]any, len(item))
+	for name, value := range item {
+		values[name] = typedValue(value)
 	}
-	return append(to, '}')
+	text, _ := json.Marshal(values) // texts, byte sequences and flags always marshal
+	return text
 }
 
-func appendValueJSON(to []byte, value types.AttributeValue) []byte {
+// typedValue returns a value under the name of its type, as DynamoDB's JSON has it.
+func typedValue(value types.AttributeValue) map[string]any {
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:
-		to = appendText(append(to, `{"S":`...), v.Value)
+		return map[string]any{"S": v.Value}
 	case *types.AttributeValueMemberN:
-		to = appendText(append(to, `{"N":`...), v.Value)
+		return map[string]any{"N": v.Value}
 	case *types.AttributeValueMemberB:
-		to = appendText(append(to, `{"B":`...), base64.StdEncoding.EncodeToString(v.Value))
+		return map[string]any{"B": v.Value}
 	case *types.AttributeValueMemberBOOL:
-		to = fmt.Appendf(to, `{"BOOL":%t`, v.Value)
+		return map[string]any{"BOOL": v.Value}
 	}
-	return append(to, '}')
-}
-
-// appendText appends a text in JSON. Most texts need no escape.
-func appendText(to []byte, text string) []byte {
-	if !strings.ContainsFunc(text, needsEscape) {
-		return append(append(append(to, '"'), text...), '"')
-	}
-	encoded, _ := json.Marshal(text) // no text fails
-	return append(to, encoded...)
-}
-
-// needsEscape reports whether encoding/json might write a character in another form.
-func needsEscape(r rune) bool {
-	return r < ' ' || r > '~' || r == '"' || r == '\\' || r == '<' || r == '>' || r == '&'
+	return nil
 }
