@@ -189,7 +189,7 @@ func (p *Pump) encodeEvent(batch []*record) []byte {
 	var records []map[string]any
 	for _, r := range batch {
 		raw := maps.Clone(r.raw)
-		raw["eventSourceARN"] = p.arn
+		raw["eventSourceARN"] = p.state.Stream
 		records = append(records, raw)
 	}
 	document, _ := json.Marshal(map[string]any{"Records": records}) // the records came as JSON

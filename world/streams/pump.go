@@ -38,10 +38,9 @@ type Pump struct {
 	Now        func() time.Time
 	Logf       func(format string, args ...any)
 
-	arn      string
-	shards   []string  // as the stream listed them, parents first
-	listed   time.Time // when shards was read; the zero time once a shard has ended
-	state    checkpoint
+	shards   []string          // as the stream listed them, parents first
+	listed   time.Time         // when shards was read; the zero time once a shard has ended
+	state    checkpoint        // its Stream is "" until the stream is found
 	lastRead map[string]string // sequence number of the last record that is in a lane, by shard
 	queues   []chan []*record  // of the lanes
 
@@ -88,7 +87,7 @@ func (p *Pump) Run(ctx context.Context) {
 
 // readShards reads each shard once. busy reports whether there were records.
 func (p *Pump) readShards(ctx context.Context) (busy bool, err error) {
-	if p.arn == "" {
+	if p.state.Stream == "" {
 		if err := p.findStream(ctx); err != nil {
 			return false, err
 		}
@@ -114,14 +113,14 @@ func (p *Pump) findStream(ctx context.Context) error {
 	if table.Table.LatestStreamArn == "" {
 		return errors.New("the table has no stream")
 	}
-	if err := file.ReadJSON(p.Checkpoint, &p.state); err != nil {
+	var state checkpoint
+	if err := file.ReadJSON(p.Checkpoint, &state); err != nil {
 		return fmt.Errorf("read the checkpoint: %w; delete it to read the stream again", err)
 	}
-	if p.state.Stream != table.Table.LatestStreamArn {
-		p.state = checkpoint{Stream: table.Table.LatestStreamArn, Shards: map[string]string{}}
+	if state.Stream != table.Table.LatestStreamArn {
+		state = checkpoint{Stream: table.Table.LatestStreamArn, Shards: map[string]string{}}
 	}
-	p.arn = table.Table.LatestStreamArn
-	p.lastRead = maps.Clone(p.state.Shards)
+	p.state, p.lastRead = state, maps.Clone(state.Shards)
 	return nil
 }
 
@@ -133,7 +132,7 @@ func (p *Pump) listShards(ctx context.Context) error {
 		return nil
 	}
 	var list []string
-	in := map[string]any{"StreamArn": p.arn}
+	in := map[string]any{"StreamArn": p.state.Stream}
 	for {
 		var out struct {
 			StreamDescription struct {
@@ -189,7 +188,7 @@ func (p *Pump) readShard(ctx context.Context, shard string) (count int, err erro
 
 // iterator returns an iterator after the last record read, or at the start of the shard.
 func (p *Pump) iterator(ctx context.Context, shard string) (string, error) {
-	in := map[string]any{"StreamArn": p.arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
+	in := map[string]any{"StreamArn": p.state.Stream, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
 	if sequence := p.lastRead[shard]; sequence != "" {
 		in["ShardIteratorType"], in["SequenceNumber"] = "AFTER_SEQUENCE_NUMBER", sequence
 	}
