@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"mobilegateway/internal/childprocess"
 )
 
 // maxTailBytes is how much of a failed command's output an error shows, in bytes.
@@ -36,16 +38,11 @@ func Start(log string, environment []string, name string, arguments ...string) (
 		return nil, err
 	}
 	defer func() { _ = out.Close() }()
-	command := groupCommand(context.Background(), "", environment, name, arguments...)
-	command.Stdout, command.Stderr = out, out
-	p := &Process{command: command, exited: make(chan struct{}), log: log}
-	if err := p.command.Start(); err != nil {
+	p := &Process{command: exec.Command(name, arguments...), exited: make(chan struct{}), log: log}
+	p.command.Env, p.command.Stdout, p.command.Stderr = environment, out, out
+	if err := childprocess.Start(p.command, func(error) { close(p.exited) }); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	go func() {
-		_ = p.command.Wait()
-		close(p.exited)
-	}()
 	return p, nil
 }
 
