@@ -16,7 +16,9 @@ import (
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/dynoxide"
 	"mobilegateway/world/lambda"
+	"mobilegateway/world/operators/kit"
 	"mobilegateway/world/operators/platforms"
+	"mobilegateway/world/operators/sandbox"
 	"mobilegateway/world/secrets"
 	"mobilegateway/world/streams"
 	"mobilegateway/world/template"
@@ -74,7 +76,7 @@ func (s *fixture) startServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	operator := http.HandlerFunc(serveOperator)
+	operator := http.NewServeMux()
 	s.dynamo = &meter{next: delayCalls(s.delays.table, dynamoDB), calls: map[string]int{}}
 	s.operator = &meter{next: delayCalls(s.delays.operator, operator), calls: map[string]int{}}
 	s.endpoints = map[string]string{
@@ -96,9 +98,20 @@ func (s *fixture) startServices(ctx context.Context) error {
 		return err
 	}
 	s.merchant = info.MerchantCredentials
-	_, err = deployment.RouteToStubs(ctx, info, platforms.Config{
+	noCallbacks := func(time.Duration, func()) {}
+	stubs := platforms.Config{
 		URL: deployment.SandboxURL, GatewayURL: "http://127.0.0.1", CallbackSecret: strings.Repeat("s", 32),
+		Kit: kit.Config{After: noCallbacks},
+	}
+	operator.Handle("/mtn/", stubs.Handler())
+	ordinary, err := sandbox.New(sandbox.Config{
+		Tokens: []string{deployment.SandboxToken}, BaseURL: deployment.SandboxURL, After: noCallbacks,
 	})
+	if err != nil {
+		return err
+	}
+	operator.Handle("/", ordinary.Handler())
+	_, err = deployment.RouteToStubs(ctx, info, stubs)
 	return err
 }
 
