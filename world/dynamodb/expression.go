@@ -116,19 +116,30 @@ func (e *expression) project(s *scope, version *stored, item Item) Item {
 // expression of the gateway is parsed once in a process.
 type Expressions struct{ parsed sync.Map }
 
-// bind checks the names and values of a request against its expressions. An expression may be nil.
-func bind(names map[string]string, values Item, expressions ...*expression) (*scope, error) {
-	s := &scope{names: names, values: values}
+// source is the text of an expression in a request, nil for none.
+type source struct {
+	kind string
+	text *string
+}
+
+// bind parses the expressions of a request, and checks its names and values against them. Without a text the parsed
+// expression is nil.
+func (x *Expressions) bind(
+	names map[string]string, values Item, sources ...source,
+) (s *scope, expressions []*expression, err error) {
+	s = &scope{names: names, values: values}
 	if _, _, err := checkValues(values); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, e := range expressions {
-		if e == nil {
-			continue
+	for _, from := range sources {
+		e, err := x.parse(from.kind, from.text)
+		if err == nil && e != nil {
+			err = e.checkDefined(s)
 		}
-		if err := e.checkDefined(s); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, nil, err
 		}
+		expressions = append(expressions, e)
 	}
 	used := func(list func(*expression) []string, name string) bool {
 		return slices.ContainsFunc(expressions, func(e *expression) bool {
@@ -137,15 +148,19 @@ func bind(names map[string]string, values Item, expressions ...*expression) (*sc
 	}
 	for name := range names {
 		if !used(func(e *expression) []string { return e.names }, name) {
-			return nil, validationError("Value provided in ExpressionAttributeNames unused in expressions: " + name)
+			return nil, nil, unusedError("ExpressionAttributeNames", name)
 		}
 	}
 	for value := range values {
 		if !used(func(e *expression) []string { return e.values }, value) {
-			return nil, validationError("Value provided in ExpressionAttributeValues unused in expressions: " + value)
+			return nil, nil, unusedError("ExpressionAttributeValues", value)
 		}
 	}
-	return s, nil
+	return s, expressions, nil
+}
+
+func unusedError(parameter, name string) error {
+	return validationError("Value provided in " + parameter + " unused in expressions: " + name)
 }
 
 // checkDefined refuses undefined names and values, and a BETWEEN whose bounds are reversed or of different types.

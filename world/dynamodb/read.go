@@ -18,11 +18,8 @@ func (db *Database) GetItem(in *dynamodb.GetItemInput, lag Lag) (*dynamodb.GetIt
 	if err != nil {
 		return nil, err
 	}
-	projection, err := db.Expressions.parse(kindProjection, in.ProjectionExpression)
-	if err != nil {
-		return nil, err
-	}
-	s, err := bind(in.ExpressionAttributeNames, nil, projection)
+	s, parsed, err := db.Expressions.bind(
+		in.ExpressionAttributeNames, nil, source{kindProjection, in.ProjectionExpression})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +36,7 @@ func (db *Database) GetItem(in *dynamodb.GetItemInput, lag Lag) (*dynamodb.GetIt
 	if found == nil {
 		return &dynamodb.GetItemOutput{}, nil
 	}
-	return &dynamodb.GetItemOutput{Item: projection.project(s, found, found.item)}, nil
+	return &dynamodb.GetItemOutput{Item: parsed[0].project(s, found, found.item)}, nil
 }
 
 // page is the common part of Query and Scan.
@@ -116,15 +113,15 @@ func (db *Database) Query(in *dynamodb.QueryInput, lag Lag) (*dynamodb.QueryOutp
 	if p.index, err = t.indexNumber(*in.IndexName); err != nil {
 		return nil, err
 	}
-	if p.key, err = db.Expressions.parse(kindKey, in.KeyConditionExpression); err != nil {
+	var parsed []*expression
+	p.scope, parsed, err = db.Expressions.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+		source{kindKey, in.KeyConditionExpression}, source{kindFilter, in.FilterExpression},
+		source{kindProjection, in.ProjectionExpression})
+	if err != nil {
 		return nil, err
 	}
-	if p.key == nil {
+	if p.key, p.filter, p.output = parsed[0], parsed[1], parsed[2]; p.key == nil {
 		return nil, validationError("Either the KeyConditions or KeyConditionExpression parameter must be specified")
-	}
-	names, values := in.ExpressionAttributeNames, in.ExpressionAttributeValues
-	if err := p.parse(db.Expressions, in.FilterExpression, in.ProjectionExpression, names, values); err != nil {
-		return nil, err
 	}
 	partition, err := p.partition(t.indexes[p.index].hash)
 	if err != nil {
@@ -137,20 +134,6 @@ func (db *Database) Query(in *dynamodb.QueryInput, lag Lag) (*dynamodb.QueryOutp
 		return nil, err
 	}
 	return p.read(db.partition(t, p.index, partition, lag))
-}
-
-// parse parses the expressions besides the key's condition.
-func (p *page) parse(
-	x *Expressions, filter, projection *string, names map[string]string, values Item,
-) (err error) {
-	if p.filter, err = x.parse(kindFilter, filter); err != nil {
-		return err
-	}
-	if p.output, err = x.parse(kindProjection, projection); err != nil {
-		return err
-	}
-	p.scope, err = bind(names, values, p.key, p.filter, p.output)
-	return err
 }
 
 // partition returns the value that the key's condition has for the partition key.
@@ -219,11 +202,12 @@ func (db *Database) Scan(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 	if in.IndexName != nil || in.Segment != nil {
 		notModelled("a scan of an index or of a segment")
 	}
-	p := &page{table: t, index: -1, limit: in.Limit}
-	names, values := in.ExpressionAttributeNames, in.ExpressionAttributeValues
-	if err := p.parse(db.Expressions, in.FilterExpression, in.ProjectionExpression, names, values); err != nil {
+	s, parsed, err := db.Expressions.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+		source{kindFilter, in.FilterExpression}, source{kindProjection, in.ProjectionExpression})
+	if err != nil {
 		return nil, err
 	}
+	p := &page{table: t, index: -1, limit: in.Limit, scope: s, filter: parsed[0], output: parsed[1]}
 	if err := p.setStart(in.ExclusiveStartKey, ""); err != nil {
 		return nil, err
 	}

@@ -35,18 +35,16 @@ type request struct {
 // newWrite checks the parts that all writes have. update is nil for a write without one.
 func (db *Database) newWrite(r request) (w *write, update *expression, err error) {
 	w = &write{returnOld: r.onFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
-	if w.condition, err = db.Expressions.parse(kindCondition, r.condition); err != nil {
-		return w, nil, err
+	var parsed []*expression
+	w.scope, parsed, err = db.Expressions.bind(
+		r.names, r.values, source{kindCondition, r.condition}, source{kindUpdate, r.update})
+	if err == nil {
+		w.table, err = db.table(r.table)
 	}
-	if update, err = db.Expressions.parse(kindUpdate, r.update); err != nil {
-		return w, nil, err
+	if err != nil {
+		return nil, nil, err
 	}
-	if w.scope, err = bind(r.names, r.values, w.condition, update); err != nil {
-		return w, nil, err
-	}
-	if w.table, err = db.table(r.table); err != nil {
-		return w, nil, err
-	}
+	w.condition, update = parsed[0], parsed[1]
 	w.key, err = w.table.keyValue(r.keyOrItem, r.isKey)
 	return w, update, err
 }
