@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"mobilegateway/world/awscalls"
 	"mobilegateway/world/operators/sandbox"
 	"mobilegateway/world/template"
 )
@@ -43,15 +43,9 @@ type Config struct {
 	Stubs bool
 	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. accessKey returns the key of a
 	// function by its logical id; for "" it is the one that the database expects.
-	RecordCalls func(t *template.Template, accessKey func(logicalID string) string) CallRecorder
+	RecordCalls func(t *template.Template, accessKey func(logicalID string) string) *awscalls.Recorder
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
-}
-
-// CallRecorder wraps the services that functions call. Package awscalls has one for tests.
-type CallRecorder interface {
-	WrapDynamoDB(service http.Handler) http.Handler
-	WrapSecretsManager(service http.Handler) http.Handler
 }
 
 // DefaultPort is the API's port if PORT is not set.

@@ -20,6 +20,7 @@ import (
 
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/loopback"
+	"mobilegateway/world/awscalls"
 	"mobilegateway/world/inbox"
 	"mobilegateway/world/lambda"
 	"mobilegateway/world/operators/platforms"
@@ -39,9 +40,9 @@ type Gateway struct {
 	console  *console
 
 	listeners    listeners
-	recorder     CallRecorder // nil without Config.RecordCalls
-	dynamoURL    string       // of the database itself
-	dynamoPID    int          // 0 if the run did not start the database
+	recorder     *awscalls.Recorder // nil without Config.RecordCalls
+	dynamoURL    string             // of the database itself
+	dynamoPID    int                // 0 if the run did not start the database
 	dynamoClient *streams.Client
 	secrets      *secrets.Store
 	sandbox      *sandbox.Sandbox

@@ -55,7 +55,7 @@ type Gateway struct {
 func (g *Gateway) RecordedCalls() []awscalls.Call { return g.calls.Calls() }
 
 // recordCalls starts the record of the functions' AWS calls.
-func (g *Gateway) recordCalls(t *template.Template, accessKey func(logicalID string) string) local.CallRecorder {
+func (g *Gateway) recordCalls(t *template.Template, accessKey func(logicalID string) string) *awscalls.Recorder {
 	functions, resources := map[string]string{}, map[string]string{}
 	for _, f := range t.Functions {
 		functions[accessKey(f.LogicalID)] = f.LogicalID
