@@ -312,8 +312,7 @@ func (s *source) choice(node ast.Node) string {
 		return fmt.Sprintf("mutation.Negate(%d, %s)", found[0].ID, part(n.X))
 	case *ast.BinaryExpr:
 		x, y := part(n.X), part(n.Y)
-		if _, isArithmetic := map[string]bool{"+": true, "-": true, "*": true,
-			"/": true}[found[0].Operator]; isArithmetic {
+		if slices.Contains([]string{"+", "-", "*", "/"}, found[0].Operator) {
 			return fmt.Sprintf("mutation.Arithmetic(%d, '%s', '%s', %s, %s)", found[0].ID, n.Op,
 				found[0].Operator, x, y)
 		}
