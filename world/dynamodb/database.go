@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,9 +29,7 @@ const maxExpiredAge = 5 * 365 * 24 * time.Hour
 
 // Database is a set of tables. It is not safe for concurrent use, but its clones are independent of it.
 type Database struct {
-	// Expressions are the parsed expressions. New makes an empty value; share one among the databases of a process.
-	Expressions *Expressions
-
+	parsed     *sync.Map // the results of parse by kind and text; clones share it
 	now        func() time.Time
 	tables     map[string]*table
 	changes    []*Change
@@ -42,7 +41,7 @@ type Database struct {
 // New returns a database without tables.
 func New(now func() time.Time) *Database {
 	return &Database{
-		Expressions: &Expressions{}, now: now, tables: map[string]*table{}, tokens: map[string]time.Time{},
+		now: now, tables: map[string]*table{}, tokens: map[string]time.Time{}, parsed: &sync.Map{},
 	}
 }
 
@@ -126,14 +125,6 @@ func (db *Database) Items(tableName string) iter.Seq2[string, Item] {
 			}
 		}
 	}
-}
-
-// Item returns one item, nil if there is none. The caller must not change it.
-func (db *Database) Item(tableName, key string) Item {
-	if t := db.tables[tableName]; t != nil && t.items[key] != nil {
-		return t.items[key].item
-	}
-	return nil
 }
 
 // Hash returns a hash of all items. It depends neither on the order of writes nor on the process. It does not cover

@@ -3,7 +3,6 @@ package dynamodb
 import (
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -112,10 +111,6 @@ func (e *expression) project(s *scope, version *stored, item Item) Item {
 	return version.copyBinary(selected)
 }
 
-// Expressions keeps parsed expressions by their text. Databases may share one, also concurrently: the text of an
-// expression of the gateway is parsed once in a process.
-type Expressions struct{ parsed sync.Map }
-
 // source is the text of an expression in a request, nil for none.
 type source struct {
 	kind string
@@ -124,7 +119,7 @@ type source struct {
 
 // bind parses the expressions of a request, and checks its names and values against them. Without a text the parsed
 // expression is nil.
-func (x *Expressions) bind(
+func (db *Database) bind(
 	names map[string]string, values Item, sources ...source,
 ) (s *scope, expressions []*expression, err error) {
 	s = &scope{names: names, values: values}
@@ -132,7 +127,7 @@ func (x *Expressions) bind(
 		return nil, nil, err
 	}
 	for _, from := range sources {
-		e, err := x.parse(from.kind, from.text)
+		e, err := db.parse(from)
 		if err == nil && e != nil {
 			err = e.checkDefined(s)
 		}

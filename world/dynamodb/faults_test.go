@@ -56,8 +56,8 @@ func TestOutcomes(t *testing.T) {
 			ExpressionAttributeValues: Item{":zero": dynamoitem.Number(0), ":one": dynamoitem.Number(1)},
 		})
 		transactErr := add(client)
-		single, _ := dynamoitem.ReadNumber(db.Item("ledger", "pay#3"), "v")
-		of, _ := dynamoitem.ReadNumber(db.Item("ledger", "pay#1"), "v")
+		single, _ := dynamoitem.ReadNumber(db.tables["ledger"].items["pay#3"].itemOrNil(), "v")
+		of, _ := dynamoitem.ReadNumber(db.tables["ledger"].items["pay#1"].itemOrNil(), "v")
 		if (err == nil) != (outcome == Applied) || (transactErr == nil) != (outcome == Applied) {
 			t.Errorf("outcome %d: errors %v and %v", outcome, err, transactErr)
 		}
@@ -79,7 +79,7 @@ func TestLateWriteIsAppliedByKernel(t *testing.T) {
 	for _, apply := range late {
 		apply()
 	}
-	if v, _ := dynamoitem.ReadNumber(db.Item("ledger", "pay#1"), "v"); v != 7 || len(late) != 1 {
+	if v, _ := dynamoitem.ReadNumber(db.tables["ledger"].items["pay#1"].itemOrNil(), "v"); v != 7 || len(late) != 1 {
 		t.Fatalf("v is %d after %d late writes: the token did not make the late one a repeat", v, len(late))
 	}
 }
@@ -98,7 +98,7 @@ func TestTokenLifetime(t *testing.T) {
 		if _, err := db.TransactWriteItems(input); err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := dynamoitem.ReadNumber(db.Item("ledger", "pay#1"), "v"); v != want {
+		if v, _ := dynamoitem.ReadNumber(db.tables["ledger"].items["pay#1"].itemOrNil(), "v"); v != want {
 			t.Fatalf("at %s, v is %d, want %d", c.time, v, want)
 		}
 		c.time = c.time.Add(tokenLifetime / 2)
@@ -230,7 +230,7 @@ func TestExpire(t *testing.T) {
 	}
 	last := db.Changes(3)
 	event := string(LambdaEvent(last...))
-	if db.Item("ledger", "past") != nil || len(last) != 1 || !strings.Contains(event, "Service") {
+	if db.tables["ledger"].items["past"].itemOrNil() != nil || len(last) != 1 || !strings.Contains(event, "Service") {
 		t.Fatalf("records %+v", last)
 	}
 }

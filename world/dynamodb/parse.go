@@ -294,24 +294,23 @@ func (p *parser) updateOperand() operand {
 	}
 }
 
-type parsedKey struct{ kind, text string }
-
+// parseResult is what parse returned.
 type parseResult struct {
 	expression *expression
 	err        error
 }
 
-// parse returns the expression of a text, nil for none.
-func (x *Expressions) parse(kind string, text *string) (*expression, error) {
-	if text == nil {
+// parse returns the expression of a source, nil for none. It parses each text once, also for the clones.
+func (db *Database) parse(from source) (*expression, error) {
+	if from.text == nil {
 		return nil, nil
 	}
-	key := parsedKey{kind, *text}
-	found, known := x.parsed.Load(key)
+	key := [2]string{from.kind, *from.text}
+	found, known := db.parsed.Load(key)
 	if !known {
 		var result parseResult
-		result.expression, result.err = parse(kind, *text)
-		found, _ = x.parsed.LoadOrStore(key, result)
+		result.expression, result.err = parse(from.kind, *from.text)
+		found, _ = db.parsed.LoadOrStore(key, result)
 	}
 	result := found.(parseResult)
 	return result.expression, result.err

@@ -18,7 +18,7 @@ func (db *Database) GetItem(in *dynamodb.GetItemInput, lag Lag) (*dynamodb.GetIt
 	if err != nil {
 		return nil, err
 	}
-	s, parsed, err := db.Expressions.bind(
+	s, expressions, err := db.bind(
 		in.ExpressionAttributeNames, nil, source{kindProjection, in.ProjectionExpression})
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (db *Database) GetItem(in *dynamodb.GetItemInput, lag Lag) (*dynamodb.GetIt
 	if found == nil {
 		return &dynamodb.GetItemOutput{}, nil
 	}
-	return &dynamodb.GetItemOutput{Item: parsed[0].project(s, found, found.item)}, nil
+	return &dynamodb.GetItemOutput{Item: expressions[0].project(s, found, found.item)}, nil
 }
 
 // page is the common part of Query and Scan.
@@ -113,14 +113,14 @@ func (db *Database) Query(in *dynamodb.QueryInput, lag Lag) (*dynamodb.QueryOutp
 	if p.index, err = t.indexNumber(*in.IndexName); err != nil {
 		return nil, err
 	}
-	var parsed []*expression
-	p.scope, parsed, err = db.Expressions.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+	var expressions []*expression
+	p.scope, expressions, err = db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
 		source{kindKey, in.KeyConditionExpression}, source{kindFilter, in.FilterExpression},
 		source{kindProjection, in.ProjectionExpression})
 	if err != nil {
 		return nil, err
 	}
-	if p.key, p.filter, p.output = parsed[0], parsed[1], parsed[2]; p.key == nil {
+	if p.key, p.filter, p.output = expressions[0], expressions[1], expressions[2]; p.key == nil {
 		return nil, validationError("Either the KeyConditions or KeyConditionExpression parameter must be specified")
 	}
 	partition, err := p.partition(t.indexes[p.index].hash)
@@ -202,12 +202,12 @@ func (db *Database) Scan(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 	if in.IndexName != nil || in.Segment != nil {
 		notModelled("a scan of an index or of a segment")
 	}
-	s, parsed, err := db.Expressions.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+	s, expressions, err := db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
 		source{kindFilter, in.FilterExpression}, source{kindProjection, in.ProjectionExpression})
 	if err != nil {
 		return nil, err
 	}
-	p := &page{table: t, index: -1, limit: in.Limit, scope: s, filter: parsed[0], output: parsed[1]}
+	p := &page{table: t, index: -1, limit: in.Limit, scope: s, filter: expressions[0], output: expressions[1]}
 	if err := p.setStart(in.ExclusiveStartKey, ""); err != nil {
 		return nil, err
 	}

@@ -35,8 +35,8 @@ type request struct {
 // newWrite checks the parts that all writes have. update is nil for a write without one.
 func (db *Database) newWrite(r request) (w *write, update *expression, err error) {
 	w = &write{returnOld: r.onFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
-	var parsed []*expression
-	w.scope, parsed, err = db.Expressions.bind(
+	var expressions []*expression
+	w.scope, expressions, err = db.bind(
 		r.names, r.values, source{kindCondition, r.condition}, source{kindUpdate, r.update})
 	if err == nil {
 		w.table, err = db.table(r.table)
@@ -44,7 +44,7 @@ func (db *Database) newWrite(r request) (w *write, update *expression, err error
 	if err != nil {
 		return nil, nil, err
 	}
-	w.condition, update = parsed[0], parsed[1]
+	w.condition, update = expressions[0], expressions[1]
 	w.key, err = w.table.keyValue(r.keyOrItem, r.isKey)
 	return w, update, err
 }
