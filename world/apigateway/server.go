@@ -43,7 +43,6 @@ type Invoker interface {
 type AccessLogEntry struct {
 	Method   string
 	Resource string // the template's path, "" for an unknown route
-	Function string // logical id, "" if none was invoked
 	Status   int
 	Duration time.Duration
 }
@@ -116,7 +115,6 @@ func (f *Server) handle(r *http.Request, id string, entry *AccessLogEntry) proxy
 	if !known {
 		return f.gatewayResponse("DEFAULT_5XX", http.StatusBadGateway)
 	}
-	entry.Function = match.Function
 	event := lambda.Event{ID: lambda.NewRequestID(), Payload: f.newEvent(r, match, body, id)}
 	return f.invoke(r, function, event)
 }

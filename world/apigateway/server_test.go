@@ -318,8 +318,8 @@ func TestAccessLogOmitsClientInput(t *testing.T) {
 	if bytes.Contains(bytes.ToLower(text), []byte("secret")) {
 		t.Errorf("the log contains what the client sent: %s", text)
 	}
-	if first := r.lines[0]; first.Function != "NotifFunction" || first.Status != 201 {
-		t.Errorf("the log has %s with status %d, want NotifFunction with 201", first.Function, first.Status)
+	if first := r.lines[0]; !strings.HasSuffix(first.Resource, "{token}") || first.Status != 201 {
+		t.Errorf("the log has %s with status %d, want the callback's resource with 201", first.Resource, first.Status)
 	}
 }
 

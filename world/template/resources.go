@@ -124,7 +124,6 @@ func (t *Template) addTable(id string, properties *yaml.Node, r *resolver) {
 	table := Table{
 		LogicalID: id, Name: r.references[id],
 		StreamView: r.text(node.At(properties, "StreamSpecification", "StreamViewType")),
-		TTL:        r.text(node.At(properties, "TimeToLiveSpecification", "AttributeName")),
 	}
 	if properties != nil {
 		if err := properties.Decode(&table); err != nil {

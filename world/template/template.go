@@ -85,7 +85,6 @@ type Table struct {
 	Key        []KeyElement `yaml:"KeySchema"`
 	Indexes    []Index      `yaml:"GlobalSecondaryIndexes"`
 	StreamView string       `yaml:"-"` // "" for no stream
-	TTL        string       `yaml:"-"` // attribute, "" for none
 }
 
 // Attribute is one attribute of a key. Its JSON form is DynamoDB's, as are those of KeyElement and Index.

@@ -111,7 +111,7 @@ func TestTablesOfTheTemplate(t *testing.T) {
 		}
 	}
 	want := &template.Table{
-		LogicalID: "LedgerTable", Name: "LedgerTable", StreamView: "NEW_IMAGE", TTL: "expire_at",
+		LogicalID: "LedgerTable", Name: "LedgerTable", StreamView: "NEW_IMAGE",
 		Key:     []template.KeyElement{{AttributeName: "pk", KeyType: "HASH"}},
 		Indexes: []template.Index{index("day", "md", "dk"), index("due", "ds", "da")},
 	}
