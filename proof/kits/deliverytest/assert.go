@@ -51,25 +51,19 @@ func (k *DeliveryFixture) AssertDelivered(t testing.TB, entries ...*ledger.Entry
 // AssertReceived checks the number of notifications that the merchant's server received.
 func (k *DeliveryFixture) AssertReceived(t testing.TB, want int) {
 	t.Helper()
-	if got := len(k.MerchantServer.Received("")); got != want {
-		t.Errorf("the merchant's server received %d notifications, want %d", got, want)
-	}
+	operationtest.AssertEqual(t, "received notifications", len(k.MerchantServer.Received("")), want)
 }
 
 // AssertLookups checks the number of getStatus requests.
 func (k *DeliveryFixture) AssertLookups(t testing.TB, want int) {
 	t.Helper()
-	if got := len(k.Operator.Lookups()); got != want {
-		t.Errorf("%d lookups, want %d", got, want)
-	}
+	operationtest.AssertEqual(t, "lookups", len(k.Operator.Lookups()), want)
 }
 
 // AssertUserSMSCalls checks the number of attempts to send a payer's SMS.
 func (k *DeliveryFixture) AssertUserSMSCalls(t testing.TB, want int) {
 	t.Helper()
-	if got := len(k.Operator.UserSMSCalls()); got != want {
-		t.Errorf("%d SMS sent, want %d", got, want)
-	}
+	operationtest.AssertEqual(t, "sent SMS", len(k.Operator.UserSMSCalls()), want)
 }
 
 // AssertMetric checks the sum of a metric over all log lines.

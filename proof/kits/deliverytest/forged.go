@@ -28,9 +28,7 @@ func CheckForged(t *testing.T, newFixture func(testing.TB) *DeliveryFixture, c F
 			k := newFixture(t)
 			k.Send(t, newEvent(k)).AssertError(t, 404, "900906")
 			got := [3]int{k.Ledger.CallCount(storetest.Get), k.Ledger.WriteCount(), len(k.Operator.Lookups())}
-			if want := [3]int{reads, 0, 0}; got != want {
-				t.Errorf("reads, writes and lookups %v, want %v", got, want)
-			}
+			operationtest.AssertEqual(t, "reads, writes and lookups", got, [3]int{reads, 0, 0})
 		})
 	}
 	forge := func(name, parameter string, value func(*DeliveryFixture) string) {

@@ -198,6 +198,14 @@ func (f *Fixture) OnlyEntry(t testing.TB, kind ledger.Kind) *ledger.Entry {
 	return found[0]
 }
 
+// AssertEqual compares one fact with what the test wants.
+func AssertEqual[T comparable](t testing.TB, fact string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", fact, got, want)
+	}
+}
+
 // AssertCallCounts compares the number of Insert, ClaimReference and Replace, and of operator calls.
 func (f *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls int) {
 	t.Helper()
@@ -205,9 +213,7 @@ func (f *Fixture) AssertCallCounts(t testing.TB, insert, claim, replace, calls i
 		f.Ledger.CallCount(storetest.Insert), f.Ledger.CallCount(storetest.ClaimReference),
 		f.Ledger.CallCount(storetest.Replace), len(f.Driver.Calls()),
 	}
-	if want := [4]int{insert, claim, replace, calls}; got != want {
-		t.Errorf("Insert, ClaimReference, Replace, operator calls: %v, want %v", got, want)
-	}
+	AssertEqual(t, "Insert, ClaimReference, Replace, operator calls", got, [4]int{insert, claim, replace, calls})
 }
 
 // AssertNoSideEffects checks that nothing was stored and no operator was called.
@@ -219,17 +225,13 @@ func (f *Fixture) AssertNoSideEffects(t testing.TB) {
 // AssertOperatorCalls compares the number of operator calls.
 func (f *Fixture) AssertOperatorCalls(t testing.TB, want int) {
 	t.Helper()
-	if calls := len(f.Driver.Calls()); calls != want {
-		t.Errorf("%d operator calls, want %d", calls, want)
-	}
+	AssertEqual(t, "operator calls", len(f.Driver.Calls()), want)
 }
 
 // AssertState compares the state of the one entry of a kind.
 func (f *Fixture) AssertState(t testing.TB, kind ledger.Kind, want ledger.State) {
 	t.Helper()
-	if state := f.OnlyEntry(t, kind).State; state != want {
-		t.Errorf("state %s, want %s", state, want)
-	}
+	AssertEqual(t, "state", f.OnlyEntry(t, kind).State, want)
 }
 
 // AssertSingleEffect checks that the operator has exactly one effect, from a number of calls under the same key.
@@ -257,9 +259,7 @@ func (f *Fixture) SetDailyLimit(minor int64) {
 // AssertDailySum compares DemoShop's counted amount in XOF.
 func (f *Fixture) AssertDailySum(t testing.TB, want int64) {
 	t.Helper()
-	if got := f.LimitStore.Sum(DemoProfile().ID, "XOF"); got != want {
-		t.Errorf("decision merchant-limits: counted %d, want %d", got, want)
-	}
+	AssertEqual(t, "decision merchant-limits: counted", f.LimitStore.Sum(DemoProfile().ID, "XOF"), want)
 }
 
 // AssertCounted checks that the last request counted a metric exactly once.

@@ -91,9 +91,7 @@ func (r Response) AssertServerError(t testing.TB) {
 // AssertHeader compares a header; "" is for an absent one.
 func (r Response) AssertHeader(t testing.TB, name, want string) {
 	t.Helper()
-	if got := r.Header[name]; got != want {
-		t.Errorf("%s %q, want %q", name, got, want)
-	}
+	AssertEqual(t, name, r.Header[name], want)
 }
 
 // AssertText compares a string of the JSON body; "" is also for an absent one.

@@ -210,9 +210,7 @@ func (s Suite) checkRetry(t *testing.T, w *Fixture) {
 		t.Errorf("the retry gets %d %s", response.Status, response.Body)
 	}
 	w.AssertSingleEffect(t, s.Effect, len(w.Driver.Calls()))
-	if got := w.OnlyEntry(t, s.Kind).State; got != ledger.Done {
-		t.Errorf("state %s, want done", got)
-	}
+	w.AssertState(t, s.Kind, ledger.Done)
 }
 
 // FuzzRequest sends any request while the operator succeeds, and returns the response. It checks for one of two
