@@ -21,39 +21,31 @@ type write struct {
 	changed []string // the attributes that an update names
 }
 
-// request has the parts that all writes have.
-type request struct {
-	table             *string
-	keyOrItem         Item
-	isKey             bool
-	condition, update *string
-	names             map[string]string
-	values            Item
-	onFailure         types.ReturnValuesOnConditionCheckFailure
-}
-
-// newWrite checks the parts that all writes have. update is nil for a write without one.
-func (db *Database) newWrite(r request) (w *write, update *expression, err error) {
-	w = &write{returnOld: r.onFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
+// newWrite checks the parts that all writes have. For a put, in.Key is the whole item, and exactKey is false. update is
+// nil for a write without one.
+func (db *Database) newWrite(in *types.Update, exactKey bool) (w *write, update *expression, err error) {
+	failedItem := types.ReturnValuesOnConditionCheckFailureAllOld
+	w = &write{returnOld: in.ReturnValuesOnConditionCheckFailure == failedItem}
 	var expressions []*expression
-	w.scope, expressions, err = db.bind(
-		r.names, r.values, source{kindCondition, r.condition}, source{kindUpdate, r.update})
+	w.scope, expressions, err = db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+		source{kindCondition, in.ConditionExpression}, source{kindUpdate, in.UpdateExpression})
 	if err == nil {
-		w.table, err = db.table(r.table)
+		w.table, err = db.table(in.TableName)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	w.condition, update = expressions[0], expressions[1]
-	w.key, err = w.table.keyValue(r.keyOrItem, r.isKey)
+	w.key, err = w.table.keyValue(in.Key, exactKey)
 	return w, update, err
 }
 
 func (db *Database) newPut(p *types.Put) (*write, error) {
-	w, _, err := db.newWrite(request{
-		table: p.TableName, keyOrItem: p.Item, condition: p.ConditionExpression, names: p.ExpressionAttributeNames,
-		values: p.ExpressionAttributeValues, onFailure: p.ReturnValuesOnConditionCheckFailure,
-	})
+	w, _, err := db.newWrite(&types.Update{
+		TableName: p.TableName, Key: p.Item, ConditionExpression: p.ConditionExpression,
+		ExpressionAttributeNames: p.ExpressionAttributeNames, ExpressionAttributeValues: p.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: p.ReturnValuesOnConditionCheckFailure,
+	}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +55,7 @@ func (db *Database) newPut(p *types.Put) (*write, error) {
 }
 
 func (db *Database) newUpdate(u *types.Update) (*write, error) {
-	w, update, err := db.newWrite(request{
-		table: u.TableName, keyOrItem: u.Key, isKey: true, condition: u.ConditionExpression, update: u.UpdateExpression,
-		names: u.ExpressionAttributeNames, values: u.ExpressionAttributeValues,
-		onFailure: u.ReturnValuesOnConditionCheckFailure,
-	})
+	w, update, err := db.newWrite(u, true)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +141,7 @@ func (db *Database) DeleteItem(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteIt
 		notModelled("the condition of a deletion")
 	}
 	refuseReturnValues(in.ReturnValues)
-	w, _, err := db.newWrite(request{table: in.TableName, keyOrItem: in.Key, isKey: true})
+	w, _, err := db.newWrite(&types.Update{TableName: in.TableName, Key: in.Key}, true)
 	if err != nil {
 		return nil, err
 	}
