@@ -3,6 +3,7 @@
 package localtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"io"
@@ -27,20 +28,9 @@ const startTimeout = 5 * time.Minute
 // AWS calls there, one file per run. If it is not set, no run does.
 const CallsDirVariable = "LOCAL_CALLS_DIR"
 
-// Options configures a run. The zero value is valid.
-type Options struct {
-	// Speed divides lifetimes and schedules like SPEED. 0 is 1.
-	Speed int
-	// EnvOverrides overrides variables of the functions.
-	EnvOverrides map[string]string
-	// Dir is the folder of the data; "" is a temporary one. A second run may use the same folder after the first is
-	// closed.
-	Dir string
-	// Stubs starts the stubs of operators' platforms.
-	Stubs bool
-	// Out receives one line per request; nil discards them.
-	Out io.Writer
-}
+// Options configures a run. The zero value is valid: Start sets Root, DynamoDB and RecordCalls, and Dir if it is empty.
+// A second run may use the same Dir after the first is closed.
+type Options = local.Config
 
 // Gateway is a running gateway. Its Info has addresses and credentials.
 type Gateway struct {
@@ -78,19 +68,13 @@ func Start(t testing.TB, options Options) *Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if options.Dir == "" {
-		options.Dir = filepath.Join(t.TempDir(), "local")
-	}
+	options.Root, options.DynamoDB = root, os.Getenv("AWS_ENDPOINT_URL_DYNAMODB")
+	options.Dir = cmp.Or(options.Dir, filepath.Join(t.TempDir(), "local"))
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	gateway := &Gateway{Dir: options.Dir}
-	gateway.Gateway, err = local.Start(ctx, local.Config{
-		Root: root, Dir: options.Dir, Speed: options.Speed,
-		DynamoDB: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), EnvOverrides: options.EnvOverrides,
-		Stubs: options.Stubs, Out: options.Out,
-		RecordCalls: gateway.recordCalls,
-	})
-	if err != nil {
+	options.RecordCalls = gateway.recordCalls
+	if gateway.Gateway, err = local.Start(ctx, options); err != nil {
 		t.Fatalf("start the local run: %v", err)
 	}
 	t.Cleanup(func() {
