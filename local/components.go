@@ -13,6 +13,7 @@ import (
 
 	"mobilegateway/internal/file"
 	"mobilegateway/world/apigateway"
+	"mobilegateway/world/awscalls"
 	"mobilegateway/world/dynoxide"
 	"mobilegateway/world/inbox"
 	"mobilegateway/world/lambda"
@@ -41,10 +42,25 @@ func withFolderHint(action string, err error) error {
 func (r *Gateway) readTemplate(context.Context) (err error) {
 	parameters := map[string]string{"BaseUrl": listenerURL(r.listeners.api)}
 	r.template, err = loadTemplate(r.config.Root, r.config.tablePrefix(), parameters)
-	if err == nil && r.config.RecordCalls != nil {
-		r.recorder = r.config.RecordCalls(r.template, r.functionAccessKey)
+	if err == nil && r.config.RecordCalls {
+		r.recorder = r.newRecorder()
 	}
 	return err
+}
+
+// newRecorder returns a recorder that knows the functions by their access keys.
+func (r *Gateway) newRecorder() *awscalls.Recorder {
+	functions, resources := map[string]string{}, map[string]string{}
+	for _, f := range r.template.Functions {
+		functions[r.functionAccessKey(f.LogicalID)] = f.LogicalID
+	}
+	for _, table := range r.template.Tables {
+		resources[table.Name] = table.LogicalID
+	}
+	for _, secret := range r.template.Secrets {
+		resources[secret.Name] = secret.LogicalID
+	}
+	return awscalls.New(functions, resources, r.functionAccessKey(""), func() {})
 }
 
 func (r *Gateway) build(ctx context.Context) error {

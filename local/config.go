@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"mobilegateway/world/awscalls"
 	"mobilegateway/world/operators/sandbox"
 	"mobilegateway/world/template"
 )
@@ -41,9 +40,8 @@ type Config struct {
 	FaultPlan sandbox.FaultSettings
 	// Stubs starts a stub of each operator's platform, and routes the operators to them.
 	Stubs bool
-	// RecordCalls makes the recorder of the functions' AWS calls; nil records none. accessKey returns the key of a
-	// function by its logical id; for "" it is the one that the database expects.
-	RecordCalls func(t *template.Template, accessKey func(logicalID string) string) *awscalls.Recorder
+	// RecordCalls records the functions' AWS calls, for tests.
+	RecordCalls bool
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
 }

@@ -100,6 +100,9 @@ func (r *Gateway) Close() {
 // Failed returns a channel that receives an error when an essential part has ended. The caller must close the run then.
 func (r *Gateway) Failed() <-chan error { return r.failed }
 
+// RecordedCalls returns the functions' AWS calls so far, in order and each kind once. It needs Config.RecordCalls.
+func (r *Gateway) RecordedCalls() []awscalls.Call { return r.recorder.Calls() }
+
 // Info returns the content of run.json.
 func (r *Gateway) Info() Info { return r.info }
 

@@ -17,8 +17,6 @@ import (
 	"mobilegateway/internal/file"
 	"mobilegateway/internal/repository"
 	"mobilegateway/local"
-	"mobilegateway/world/awscalls"
-	"mobilegateway/world/template"
 )
 
 // startTimeout bounds a start, including the build of the programs.
@@ -37,27 +35,6 @@ type Gateway struct {
 	*local.Gateway
 	// Dir is the folder with run.json and the data.
 	Dir string
-
-	calls *awscalls.Recorder
-}
-
-// RecordedCalls returns the AWS calls of the functions so far, in order and each kind once.
-func (g *Gateway) RecordedCalls() []awscalls.Call { return g.calls.Calls() }
-
-// recordCalls starts the record of the functions' AWS calls.
-func (g *Gateway) recordCalls(t *template.Template, accessKey func(logicalID string) string) *awscalls.Recorder {
-	functions, resources := map[string]string{}, map[string]string{}
-	for _, f := range t.Functions {
-		functions[accessKey(f.LogicalID)] = f.LogicalID
-	}
-	for _, table := range t.Tables {
-		resources[table.Name] = table.LogicalID
-	}
-	for _, secret := range t.Secrets {
-		resources[secret.Name] = secret.LogicalID
-	}
-	g.calls = awscalls.New(functions, resources, accessKey(""), func() {})
-	return g.calls
 }
 
 // Start starts a gateway and stops it when the test ends. It uses the database of AWS_ENDPOINT_URL_DYNAMODB if that is
@@ -68,15 +45,15 @@ func Start(t testing.TB, options Options) *Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.Root, options.DynamoDB = root, os.Getenv("AWS_ENDPOINT_URL_DYNAMODB")
+	options.Root, options.DynamoDB, options.RecordCalls = root, os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), true
 	options.Dir = cmp.Or(options.Dir, filepath.Join(t.TempDir(), "local"))
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	gateway := &Gateway{Dir: options.Dir}
-	options.RecordCalls = gateway.recordCalls
-	if gateway.Gateway, err = local.Start(ctx, options); err != nil {
+	run, err := local.Start(ctx, options)
+	if err != nil {
 		t.Fatalf("start the local run: %v", err)
 	}
+	gateway := &Gateway{run, options.Dir}
 	t.Cleanup(func() {
 		gateway.Close()
 		folder := os.Getenv(CallsDirVariable)
