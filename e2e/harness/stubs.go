@@ -41,16 +41,11 @@ type Stubs struct {
 // NewStubs starts both, with their data in dir. The sandbox listens on sandboxHost, where the functions reach it. The
 // inbox listens on 127.0.0.1, because notifications may go to no other address in a test.
 func NewStubs(dir, sandboxHost string) (*Stubs, error) {
-	sandboxListener, err := net.Listen("tcp", net.JoinHostPort(sandboxHost, "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(sandboxHost, "0"))
 	if err != nil {
 		return nil, err
 	}
-	inboxListener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, errors.Join(err, sandboxListener.Close())
-	}
-	s := &Stubs{SandboxToken: rand.Text(), SandboxURL: listenerURL(sandboxListener),
-		InboxURL: listenerURL(inboxListener)}
+	s := &Stubs{SandboxToken: rand.Text(), SandboxURL: listenerURL(listener)}
 	s.operator, err = sandbox.New(sandbox.Config{
 		Dir: filepath.Join(dir, "sandbox"), Tokens: []string{s.SandboxToken}, BaseURL: s.SandboxURL,
 		Speed: ScheduleSpeed,
@@ -58,11 +53,13 @@ func NewStubs(dir, sandboxHost string) (*Stubs, error) {
 	if err == nil {
 		s.inbox, err = inbox.Open(filepath.Join(dir, "inbox.jsonl"), time.Now)
 	}
-	if err != nil {
-		return nil, errors.Join(err, sandboxListener.Close(), inboxListener.Close())
+	if err == nil {
+		s.InboxURL, err = ListenAndServe("127.0.0.1", s.inbox.Handler())
 	}
-	Serve(sandboxListener, s.operator.Handler())
-	s.ServeInboxAt(inboxListener)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	Serve(listener, s.operator.Handler())
 	return s, nil
 }
 
