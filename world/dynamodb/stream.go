@@ -61,23 +61,18 @@ func LambdaEvent(records ...*Change) []byte {
 	return append(event, "]}"...)
 }
 
-func (c *Change) bytes() int {
-	if c.after == nil {
-		return 0
-	}
-	return c.after.bytes
-}
-
 // appendRecord appends a record in the form of Lambda's event.
 func (c *Change) appendRecord(to []byte) []byte {
 	to = fmt.Appendf(to, `{"eventID":"%032x","eventName":"%s","eventVersion":"1.1","eventSource":"aws:dynamodb",`+
 		`"awsRegion":"eu-west-1","dynamodb":{"ApproximateCreationDateTime":%d,"Keys":%s`,
 		c.Sequence, c.Name(), c.Time.Unix(), itemJSON(Item{c.keyName: &types.AttributeValueMemberS{Value: c.Key}}))
+	bytes := 0
 	if c.after != nil {
+		bytes = c.after.bytes
 		to = append(append(to, `,"NewImage":`...), itemJSON(c.after.item)...)
 	}
 	to = fmt.Appendf(to, `,"SequenceNumber":"%021d","SizeBytes":%d,"StreamViewType":"NEW_IMAGE"}`,
-		c.Sequence, c.bytes())
+		c.Sequence, bytes)
 	if c.Expired {
 		to = append(to, `,"userIdentity":{"principalId":"dynamodb.amazonaws.com","type":"Service"}`...)
 	}
