@@ -119,17 +119,12 @@ func (e *Event) object(name string) map[string]any {
 	return part
 }
 
-// parent returns the object with the last key of a path, and creates the missing objects before it.
+// parent returns the object with the last key of a path. The objects before it are in the body.
 func (e *Event) parent(path string) (parent map[string]any, key string) {
 	keys := strings.Split(path, ".")
 	point := e.body
 	for _, key := range keys[:len(keys)-1] {
-		next, found := point[key].(map[string]any)
-		if !found {
-			next = map[string]any{}
-			point[key] = next
-		}
-		point = next
+		point = point[key].(map[string]any)
 	}
 	return point, keys[len(keys)-1]
 }
