@@ -29,10 +29,7 @@ type proxyEvent struct {
 // leaves them; query parameters are decoded. A body that is not UTF-8 is base64.
 func (f *Server) newEvent(r *http.Request, m routeMatch, body []byte, id string) []byte {
 	now := f.config.Now().UTC()
-	source, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		source = r.RemoteAddr
-	}
+	source, _, _ := net.SplitHostPort(r.RemoteAddr) // package net/http sets it
 	headers := f.forwardedHeaders(r, source, now)
 	query, _ := url.ParseQuery(r.URL.RawQuery) // skips a pair that cannot be decoded
 	path := r.URL.EscapedPath()
