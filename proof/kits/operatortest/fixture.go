@@ -1,7 +1,6 @@
 package operatortest
 
 import (
-	"context"
 	"maps"
 	"testing"
 	"time"
@@ -28,29 +27,8 @@ func (s Suite) stub(t *testing.T, responders ...Responder) *StubOperator {
 	return stub
 }
 
-// accountSecret is a secret with the account. A refresh renews its fields.
-type accountSecret struct {
-	platform string
-	fields   map[string]any
-	renewed  map[string]any
-}
-
-// Get implements secret.Reader.
-func (a *accountSecret) Get(context.Context) ([]byte, error) {
-	return Secret(a.platform, "a1", a.fields), nil
-}
-
-// Refresh implements secret.Reader. It renews the fields.
-func (a *accountSecret) Refresh(ctx context.Context) ([]byte, error) {
-	maps.Copy(a.fields, a.renewed)
-	return a.Get(ctx)
-}
-
 // startTime is the time of all calls.
 func startTime() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
-
-// FetchedAt implements secret.Reader: the value is never old.
-func (a *accountSecret) FetchedAt() time.Time { return time.Time{} }
 
 // newDriver makes the platform's driver with its account at a stub.
 func (s Suite) newDriver(t *testing.T, stub *StubOperator) operator.Driver {
@@ -63,7 +41,10 @@ func (s Suite) newDriverRenewing(t *testing.T, stub *StubOperator, renewed map[s
 	t.Helper()
 	fields := maps.Clone(s.Account)
 	fields["base_url"] = stub.URL
-	directory := drivers.New(&accountSecret{s.Platform, fields, renewed}, drivers.Outside{Now: startTime})
+	secret := &RenewedSecret{Value: Secret(s.Platform, "a1", fields)}
+	maps.Copy(fields, renewed)
+	secret.Renewed = Secret(s.Platform, "a1", fields)
+	directory := drivers.New(secret, drivers.Outside{Now: startTime})
 	driver, _, found := directory.Driver(s.Platform)
 	if !found {
 		t.Fatalf("the directory has no driver for %s", s.Platform)

@@ -2,7 +2,6 @@ package operatortest
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ func (s Suite) tokenRefused(t *testing.T) {
 	if s.TokenRefusedResponse == nil {
 		t.Skip("no response of the platform proves that it did not process a call")
 	}
-	refused, hasTokens := s.TokenRefusedResponse, s.hasTokens()
+	refused := s.TokenRefusedResponse
 	for _, op := range s.operations("", false) {
 		for _, c := range []struct {
 			name    string
@@ -32,10 +31,10 @@ func (s Suite) tokenRefused(t *testing.T) {
 		} {
 			t.Run(op.Name+"/"+c.name, func(t *testing.T) {
 				stub := s.stub(t, c.steps...)
-				if hasTokens && c.renewed == nil { // a new token replaces the refused one
+				if s.Preparatory != nil && c.renewed == nil { // a new token replaces the refused one
 					c.want, c.sends = operator.Succeeded, 2
 				}
-				result := s.runCall(t, s.newDriverRenewing(t, stub, maps.Clone(c.renewed)), op)
+				result := s.runCall(t, s.newDriverRenewing(t, stub, c.renewed), op)
 				if sent := len(stub.Requests()); result.Outcome != c.want || sent != c.sends {
 					t.Errorf("outcome %d, %d requests; want %d, %d", result.Outcome, sent, c.want, c.sends)
 				}
@@ -44,12 +43,9 @@ func (s Suite) tokenRefused(t *testing.T) {
 	}
 }
 
-// hasTokens reports whether the platform exchanges tokens, as its account shows.
-func (s Suite) hasTokens() bool { return s.Preparatory != nil }
-
 // noToken: without a token nothing is sent.
 func (s Suite) noToken(t *testing.T) {
-	if !s.hasTokens() {
+	if s.Preparatory == nil {
 		t.Skip("the platform exchanges no tokens")
 	}
 	for name, responder := range map[string]Responder{

@@ -114,39 +114,35 @@ func (s Suite) outcomes(t *testing.T, op Operation) {
 	certain := map[string]operator.Outcome{
 		"success": operator.Succeeded, "refusal": operator.Refused, "not applied": operator.NotApplied,
 	}
-	type outcomeCase struct {
-		name string
-		step Responder
-	}
-	cases := []outcomeCase{
-		{"success", s.SuccessResponse(op)},
-		{"not applied", s.NotAppliedResponse(op)},
-		{"cut", CloseConnection()},
-		{"half a response", RespondTruncated(http.StatusCreated, `{"half":"of a response"}`)},
-		{"not HTTP", RespondRaw("\x00\x01 garbage\r\n\r\n")},
-		{"oversize", RespondOversized(http.StatusCreated, oversizedBytes)},
-		{"HTML", Respond(http.StatusOK, "<html>OK</html>", "Content-Type", "text/html")},
-		{"empty body", Respond(http.StatusOK, "")},
-		{"no content", Respond(http.StatusNoContent, "")},
-		{"empty object", Respond(http.StatusCreated, "{}")},
-		{"array", Respond(http.StatusCreated, "[]")},
-		{"null", Respond(http.StatusCreated, "null")},
-		{"two values", Respond(http.StatusCreated, "{}{}")},
-		{"bare 400", Respond(http.StatusBadRequest, "")},
-		{"bare 404", Respond(http.StatusNotFound, "<html>not found</html>")},
-		{"bare 500", Respond(http.StatusInternalServerError, "")},
-		{"bare 502", Respond(http.StatusBadGateway, "<html>bad gateway</html>")},
-		{"bare 503", Respond(http.StatusServiceUnavailable, "<html>try later</html>")},
-		{"bare 504", Respond(http.StatusGatewayTimeout, "")},
+	cases := map[string]Responder{
+		"success":         s.SuccessResponse(op),
+		"not applied":     s.NotAppliedResponse(op),
+		"cut":             CloseConnection(),
+		"half a response": RespondTruncated(http.StatusCreated, `{"half":"of a response"}`),
+		"not HTTP":        RespondRaw("\x00\x01 garbage\r\n\r\n"),
+		"oversize":        RespondOversized(http.StatusCreated, oversizedBytes),
+		"HTML":            Respond(http.StatusOK, "<html>OK</html>", "Content-Type", "text/html"),
+		"empty body":      Respond(http.StatusOK, ""),
+		"no content":      Respond(http.StatusNoContent, ""),
+		"empty object":    Respond(http.StatusCreated, "{}"),
+		"array":           Respond(http.StatusCreated, "[]"),
+		"null":            Respond(http.StatusCreated, "null"),
+		"two values":      Respond(http.StatusCreated, "{}{}"),
+		"bare 400":        Respond(http.StatusBadRequest, ""),
+		"bare 404":        Respond(http.StatusNotFound, "<html>not found</html>"),
+		"bare 500":        Respond(http.StatusInternalServerError, ""),
+		"bare 502":        Respond(http.StatusBadGateway, "<html>bad gateway</html>"),
+		"bare 503":        Respond(http.StatusServiceUnavailable, "<html>try later</html>"),
+		"bare 504":        Respond(http.StatusGatewayTimeout, ""),
 	}
 	if s.RefusalResponse != nil {
-		cases = append(cases, outcomeCase{"refusal", s.RefusalResponse(op)})
+		cases["refusal"] = s.RefusalResponse(op)
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
+	for name, response := range cases {
+		t.Run(name, func(t *testing.T) {
 			stub.ClearRequests()
-			stub.SetResponses(c.step)
-			s.expectOutcome(t, stub, op, certain[c.name]) // Unknown for all others
+			stub.SetResponses(response)
+			s.expectOutcome(t, stub, op, certain[name]) // Unknown for all others
 		})
 	}
 }
@@ -343,9 +339,5 @@ func (s Suite) checkFault(t *testing.T, result operator.Result) {
 		t.Errorf("outcome %d with fault kind %d", result.Outcome, result.Fault.Kind)
 	}
 	private := []string{SampleToken, SampleAlias, SampleOTP, SampleMSISDN[1:], "ise2-very-private"}
-	for _, secret := range append(private, s.Secrets...) {
-		if strings.Contains(result.Fault.Error(), secret) {
-			t.Errorf("%q is in the fault's text", secret)
-		}
-	}
+	CheckPrivate(t, result.Fault, append(private, s.Secrets...))
 }
