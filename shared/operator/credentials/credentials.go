@@ -47,7 +47,6 @@ type platformAccounts struct {
 type document struct {
 	platforms map[string]platformAccounts
 	routes    operator.Routes
-	accounts  map[string]map[string]string // by "platform/id", as far as they were used
 }
 
 // unprovenLifetime is how old a cached value may be at a call, unless the last call to the platform with it worked. The
@@ -162,23 +161,11 @@ func (r *Reader) selectAccount(raw []byte, platform, id string) (Account, error)
 	case !ok:
 		return Account{}, errors.New("the operator's account is not in the credentials: add it")
 	}
-	found := Account{platform, id, version, r.fieldsOf(doc, platform+"/"+id, stored)}
+	found := Account{platform, id, version, ReadFields(stored)}
 	if r.checkBaseURL(found.BaseURL()) != nil {
 		return Account{}, errors.New("the operator's account has no usable base_url")
 	}
 	return found, nil
-}
-
-// fieldsOf returns the fields of an account, which it reads on first use.
-func (r *Reader) fieldsOf(doc *document, name string, stored json.RawMessage) map[string]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if fields, found := doc.accounts[name]; found {
-		return fields
-	}
-	fields := ReadFields(stored)
-	doc.accounts[name] = fields
-	return fields
 }
 
 // ReadFields reads an account by the paths of its fields. It skips values that are not texts: their fields are missing.
@@ -208,7 +195,7 @@ func (r *Reader) parse(raw []byte) (doc *document, version int, err error) {
 	if r.parsed != nil && bytes.Equal(raw, r.raw) {
 		return r.parsed, r.version, nil
 	}
-	parsed := &document{accounts: map[string]map[string]string{}}
+	parsed := &document{}
 	var routes struct {
 		ByOperator map[string][]operator.Route `json:"routes"`
 	}
