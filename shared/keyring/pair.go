@@ -1,10 +1,12 @@
 package keyring
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -18,15 +20,10 @@ type Pair struct{ Private, Public []byte }
 // AddKey adds a new random key to both rings. Its number is higher than every number of both: a key whose private half
 // was never written keeps its number for itself.
 func (p Pair) AddKey(random io.Reader, now time.Time) (Pair, error) {
-	seed, err := newValue(random)
-	if err != nil {
-		return p, err
-	}
-	private, lastPrivate, err := storedKeys(p.Private)
-	if err != nil {
-		return p, err
-	}
-	public, lastPublic, err := storedKeys(p.Public)
+	seed, seedErr := newValue(random)
+	private, lastPrivate, privateErr := storedKeys(p.Private)
+	public, lastPublic, publicErr := storedKeys(p.Public)
+	err := cmp.Or(seedErr, privateErr, publicErr)
 	if err != nil {
 		return p, err
 	}
@@ -50,12 +47,9 @@ func (p Pair) RevokeKey(
 			return p, err
 		}
 	}
-	private, revokedPrivate, err := revokeIn(next.Private, number, now)
-	if err != nil {
-		return p, err
-	}
-	public, revokedPublic, err := revokeIn(next.Public, number, now)
-	if err != nil {
+	private, revokedPrivate, privateErr := revokeIn(next.Private, number, now)
+	public, revokedPublic, publicErr := revokeIn(next.Public, number, now)
+	if err := cmp.Or(privateErr, publicErr); err != nil {
 		return p, err
 	}
 	if !revokedPrivate && !revokedPublic {
@@ -68,17 +62,11 @@ func (p Pair) RevokeKey(
 func (p Pair) hasOtherRipeKey(number int, now time.Time, propagationTime time.Duration) bool {
 	private, _, privateErr := storedKeys(p.Private)
 	public, err := Parse(p.Public)
-	if privateErr != nil || err != nil {
-		return false
-	}
-	for _, key := range private {
+	return privateErr == nil && err == nil && slices.ContainsFunc(private, func(key Key) bool {
 		_, published := public.FindKey(key.Number)
 		one := &Ring{keys: []Key{key}}
-		if published && one.HasOtherRipeKey(number, now, propagationTime) {
-			return true
-		}
-	}
-	return false
+		return published && one.HasOtherRipeKey(number, now, propagationTime)
+	})
 }
 
 // revokeIn leaves a tombstone in one stored ring, also if the ring does not have the key. It reports whether a live key
@@ -88,20 +76,14 @@ func revokeIn(text []byte, number int, now time.Time) (next []byte, revoked bool
 	if err != nil {
 		return nil, false, err
 	}
-	tombstone := Key{Number: number, AddedAt: storedTime(now), RevokedAt: storedTime(now)}
-	for i, key := range keys {
-		if key.Number != number {
-			continue
-		}
-		if revoked = key.isLive(); revoked {
-			key.Value, key.RevokedAt = nil, storedTime(now)
-		}
-		keys[i] = key
-		next, err = json.Marshal(storedRing{Keys: keys})
-		return next, revoked, err
+	i := slices.IndexFunc(keys, func(key Key) bool { return key.Number == number })
+	if i < 0 {
+		keys = append(keys, Key{Number: number, AddedAt: storedTime(now), RevokedAt: storedTime(now)})
+	} else if revoked = keys[i].isLive(); revoked {
+		keys[i].Value, keys[i].RevokedAt = nil, storedTime(now)
 	}
-	next, err = json.Marshal(storedRing{Keys: append(keys, tombstone)})
-	return next, false, err
+	next, err = json.Marshal(storedRing{Keys: keys})
+	return next, revoked, err
 }
 
 // RemoveKey removes a key from both rings (see RemoveKey). It does not need the public ring to have it.
