@@ -58,9 +58,8 @@ func exceptionOfMessageID(id string) (exception Exception, status int, ok bool) 
 		return ServiceException, 400, true
 	case "POL":
 		return PolicyException, 403, true
-	default:
-		return "", 0, false
 	}
+	return "", 0, false
 }
 
 // DecodeRequestError decodes an operator's body of the error shape: an object requestError with a serviceException or a

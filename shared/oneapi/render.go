@@ -48,8 +48,10 @@ type kindRendering struct {
 	status    int
 	layout    variableLayout
 	pdkCode   string
-	header    map[string]string
+	header    header
 }
+
+type header = map[string]string
 
 // Headers of error responses: HeaderErrorReason has a fault's Reason, headerErrorPart the part that a reason is about,
 // HeaderRetryAfter the seconds to wait.
@@ -66,9 +68,9 @@ var kindRenderings = map[fault.Kind]kindRendering{
 	fault.Internal:           {"SVC0001", 500, codeOnly, codeInternal, nil},
 	fault.RouteNotFound:      {"900906", 404, noVariables, "", nil},
 	fault.BodyTooLarge:       {"SVC0002", 413, partOnly, "", nil},
-	fault.MissingCredentials: {"900902", 401, noVariables, "", challenge(`Bearer realm="gateway"`)},
+	fault.MissingCredentials: {"900902", 401, noVariables, "", header{headerWWWAuthenticate: `Bearer realm="gateway"`}},
 	fault.InvalidCredentials: {"900901", 401, noVariables, "",
-		challenge(`Bearer realm="gateway", error="invalid_token"`)},
+		header{headerWWWAuthenticate: `Bearer realm="gateway", error="invalid_token"`}},
 	fault.UnsupportedMediaType: {"SVC0002", 415, partOnly, "", nil},
 	fault.MissingPart:          {"SVC0002", 400, partOnly, "", nil},
 	fault.InvalidPart:          {"SVC0002", 400, partOnly, "", nil},
@@ -77,22 +79,14 @@ var kindRenderings = map[fault.Kind]kindRendering{
 	fault.InvalidPathAddress:   {"SVC0004", 404, valueOnly, "", nil},
 	fault.MessageTooLong:       {"SVC0280", 400, valueOnly, "", nil},
 	fault.Forbidden:            {"900908", 403, noVariables, "", nil},
-	fault.RateLimited:          {"900800", 429, noVariables, "", retryAfter("1")},
+	fault.RateLimited:          {"900800", 429, noVariables, "", header{HeaderRetryAfter: "1"}},
 	fault.DailyLimitExceeded:   {"POL0001", 403, codeThenValueThenPart, codeDailyLimit, nil},
 	fault.NotFound:             {"SVC0002", 404, partOnly, "", nil},
 	fault.DuplicateKey:         {"SVC0005", 409, valueThenPart, "", nil},
-	fault.RequestInProgress:    {"SVC0005", 409, valueThenPart, "", retryAfter("1")},
+	fault.RequestInProgress:    {"SVC0005", 409, valueThenPart, "", header{HeaderRetryAfter: "1"}},
 	fault.IntegrationRejected:  {"SVC0001", 502, codeOnly, codeIntegration, nil},
-	fault.OperatorUnavailable:  {"SVC0001", 503, codeOnly, codePlatformDown, retryAfter("5")},
-	fault.OutcomeUnknown:       {"SVC0001", 504, codeOnly, codeUnresponsive, retryAfter("5")},
-}
-
-func challenge(scheme string) map[string]string {
-	return map[string]string{headerWWWAuthenticate: scheme}
-}
-
-func retryAfter(seconds string) map[string]string {
-	return map[string]string{HeaderRetryAfter: seconds}
+	fault.OperatorUnavailable:  {"SVC0001", 503, codeOnly, codePlatformDown, header{HeaderRetryAfter: "5"}},
+	fault.OutcomeUnknown:       {"SVC0001", 504, codeOnly, codeUnresponsive, header{HeaderRetryAfter: "5"}},
 }
 
 // Render makes the response to an error: by its kind if it is a *fault.Fault, else (also for nil) a bare internal
@@ -103,8 +97,7 @@ func Render(err error) ErrorResponse {
 		f = fault.New(fault.Internal)
 	}
 	if f.Kind == fault.OperatorError {
-		response, ok := renderOperatorException(f.OperatorException)
-		if ok {
+		if response, ok := renderOperatorException(f.OperatorException); ok {
 			return response
 		}
 		// No part of the operator's exception can be passed on: its refusal concerns us, not the merchant.
