@@ -159,24 +159,22 @@ func (r *timelyReader) Read(p []byte) (int, error) {
 
 // classify maps the status of a response to a result.
 func (s *Sender) classify(response *http.Response) Result {
-	result := Result{Status: response.StatusCode}
+	result := Result{Status: response.StatusCode, Reason: ReasonServer}
 	switch status := response.StatusCode; {
 	case status >= 200 && status < 300:
-		result.Outcome = Delivered
+		result.Outcome, result.Reason = Delivered, ""
 	case status == http.StatusGone:
 		result.Outcome, result.Reason = Gone, ReasonGone
 	case status >= 300 && status < 400:
 		result.Reason = ReasonRedirect
 	case status == http.StatusTooManyRequests:
 		result.Reason = ReasonThrottled
-		result.RetryAfter = retryAfter(response.Header.Get("Retry-After"), s.now())
-	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		result.Reason = ReasonServer
-		result.RetryAfter = retryAfter(response.Header.Get("Retry-After"), s.now())
 	case status >= 400 && status < 500:
 		result.Reason = ReasonClient
-	default:
-		result.Reason = ReasonServer
+	}
+	switch response.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
+		result.RetryAfter = retryAfter(response.Header.Get("Retry-After"), s.now())
 	}
 	return result
 }
