@@ -34,17 +34,12 @@ const minScaled = time.Millisecond
 // FromEnv makes an Environment. lookup is os.Getenv on Lambda. A SPEED that is not a whole number from 1 to 3600
 // is a fault.
 func FromEnv(lookup func(string) string) *Environment {
-	e := &Environment{lookup: lookup, speed: 1}
-	text := lookup(Speed)
-	if text == "" {
-		return e
-	}
-	speed, err := strconv.ParseInt(text, 10, 64)
+	speed, err := strconv.ParseInt(cmp.Or(lookup(Speed), "1"), 10, 64)
+	e := &Environment{lookup: lookup, speed: speed}
 	if err != nil || speed < 1 || speed > maxSpeed {
 		e.addError(Speed, "must be a whole number from 1 to %d", maxSpeed)
-		return e
+		e.speed = 1
 	}
-	e.speed = speed
 	return e
 }
 
@@ -119,15 +114,11 @@ func (e *Environment) Durations(name string) []time.Duration {
 
 // Bool returns a switch: "true" is on, "false" and empty are off, and anything else is a fault.
 func (e *Environment) Bool(name string) bool {
-	switch e.Text(name) {
-	case "true":
-		return true
-	case "", "false":
-		return false
-	default:
+	text := e.Text(name)
+	if text != "true" && text != "false" && text != "" {
 		e.addError(name, `must be "true", "false" or empty`)
-		return false
 	}
+	return text == "true"
 }
 
 // LoopbackAllowed returns ALLOW_LOOPBACK: whether notification and return URLs may be plain http on 127.0.0.1. It is
