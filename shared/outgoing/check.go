@@ -45,11 +45,9 @@ func CheckNotificationURL(rawURL string, policy Policy) error {
 	switch {
 	case err != nil:
 		return err
-	case target.url.Fragment != "" || strings.Contains(rawURL, "#"):
+	case strings.Contains(rawURL, "#"):
 		return RefusedFragment
-	case target.loopback:
-		return nil
-	case policy.isRegistered(target.host, target.port):
+	case target.loopback, policy.isRegistered(target.host, target.port):
 		return nil
 	case policy.RegisteredHostsOnly || len(policy.RegisteredHosts) > 0:
 		return RefusedUnregistered
@@ -69,7 +67,6 @@ func CheckReturnURL(rawURL string, policy Policy) error {
 
 // destination is the parsed target of a URL.
 type destination struct {
-	url      *url.URL
 	host     string // lower case, without brackets
 	port     string // decimal; the scheme's default if none is given
 	loopback bool   // only if the policy allows it
@@ -99,7 +96,7 @@ func parseURL(rawURL string, policy Policy) (destination, error) {
 	if !valid {
 		return destination{}, RefusedPort
 	}
-	return destination{url: parsed, host: host, port: port, loopback: loopback}, nil
+	return destination{host: host, port: port, loopback: loopback}, nil
 }
 
 // isPrintableASCII refuses characters that URL parsers read differently: anything but printable ASCII, and the
@@ -113,13 +110,12 @@ func isPrintableASCII(rawURL string) bool {
 // effectivePort returns the port, which must be in its usual notation.
 func effectivePort(u *url.URL) (string, bool) {
 	port := u.Port()
-	if port == "" {
-		if strings.HasSuffix(u.Host, ":") {
-			return "", false
-		}
-		if u.Scheme == "http" {
-			return "80", true
-		}
+	switch {
+	case strings.HasSuffix(u.Host, ":"):
+		return "", false
+	case port == "" && u.Scheme == "http":
+		return "80", true
+	case port == "":
 		return httpsPort, true
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
