@@ -2,6 +2,8 @@ package merchant
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -104,16 +106,12 @@ func (c *CachedStore) claimFreshRead(id string) bool {
 
 // evict drops the stale entries, or the oldest one if all are fresh.
 func (c *CachedStore) evict(entries map[string]cacheEntry) {
-	sizeBefore, oldest := len(entries), ""
-	for id, entry := range entries {
-		if !c.isFresh(entry) {
-			delete(entries, id)
-		} else if oldest == "" || entry.readAt.Before(entries[oldest].readAt) {
-			oldest = id
-		}
-	}
+	sizeBefore := len(entries)
+	maps.DeleteFunc(entries, func(_ string, entry cacheEntry) bool { return !c.isFresh(entry) })
 	if len(entries) == sizeBefore {
-		delete(entries, oldest)
+		delete(entries, slices.MinFunc(slices.Collect(maps.Keys(entries)), func(a, b string) int {
+			return entries[a].readAt.Compare(entries[b].readAt)
+		}))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mobilegateway/shared/ascii"
 )
 
 // Limits of a profile.
@@ -48,9 +50,7 @@ func New(name string, random io.Reader, now time.Time) (*Profile, error) {
 
 // ValidName reports whether name is 1 to MaxNameLength letters (A to Z, in either case) and digits.
 func ValidName(name string) bool {
-	return name != "" && len(name) <= MaxNameLength && !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
+	return len(name) <= MaxNameLength && ascii.ConsistsOf(name, ascii.Letters+ascii.Digits)
 }
 
 // NormalizeName returns the form in which names are compared: names with the same form are the same name.
