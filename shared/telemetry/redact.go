@@ -34,8 +34,7 @@ const (
 
 // filterWord returns a word of a closed vocabulary, and "" for anything else.
 func filterWord(text string) string {
-	if text == "" || len(text) > maxVocabularyWord || !strings.Contains(ascii.Letters, text[:1]) ||
-		looksLikeCredential(text) {
+	if text == "" || !strings.Contains(ascii.Letters, text[:1]) {
 		return ""
 	}
 	return redactDigits(filterIdentifier(text, maxVocabularyWord))
