@@ -37,11 +37,8 @@ func (d *DriverDirectory) Routes(ctx context.Context) (Routes, error) {
 // Driver returns a platform's driver and row. The name is compared without case. It returns false for an unknown
 // platform, or if the directory lacks the driver.
 func (d *DriverDirectory) Driver(platform string) (Driver, Capabilities, bool) {
-	row, ok := FindCapabilities(platform)
-	if !ok {
-		return nil, Capabilities{}, false
-	}
-	driver, ok := d.drivers[row.DriverName]
+	row, _ := FindCapabilities(platform)
+	driver, ok := d.drivers[row.DriverName] // an unknown platform has no name of a driver
 	return driver, row, ok
 }
 

@@ -96,11 +96,8 @@ func smsRequestID(resourceURL string) string {
 // requestError reads the requestError of a response. An ambiguous body (a duplicate key) has none, because a final
 // refusal must be certain.
 func requestError(x upstream.Exchange) (*fault.OperatorException, bool) {
-	if _, isDocument := x.Document(); !isDocument {
-		return nil, false
-	}
 	found, isRequestError := oneapi.DecodeRequestError(x.Body)
-	if !isRequestError {
+	if _, isDocument := x.Document(); !isDocument || !isRequestError {
 		return nil, false
 	}
 	found.HTTPStatus = x.Status

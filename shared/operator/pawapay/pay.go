@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
@@ -96,7 +97,7 @@ func buildDeposit(call operator.PayCall) (depositRequest, *fault.Fault) {
 // account's name.
 func customerMessage(text string) string {
 	kept := strings.Map(func(r rune) rune {
-		if r == ' ' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+		if strings.ContainsRune(ascii.Letters+ascii.Digits+" ", r) {
 			return r
 		}
 		return -1
