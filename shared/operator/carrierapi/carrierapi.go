@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"mobilegateway/shared/fault"
@@ -67,8 +66,6 @@ type callProtocol struct {
 
 // execute makes one call and classifies its result.
 func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
 	var used credentials.Account
 	build := func(target credentials.Account) (upstream.Request, error) {
 		used = target
@@ -76,7 +73,6 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 	}
 	x, version, retried, err := d.exchangeWithRetry(ctx, call, p.operation, build)
 	if err != nil {
-		d.accounts.RecordUse(call.Platform, 0, false)
 		return upstream.NotApplied(fault.IntegrationRejected, err)
 	}
 	result := classifyExchange(x, p.parseSuccess)
@@ -105,15 +101,18 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 func (d *Driver) exchangeWithRetry(
 	ctx context.Context, call operator.Call, operation string, build requestBuilder,
 ) (x upstream.Exchange, version int, retried bool, err error) {
+	ctx, cancel := upstream.WithDefaultTimeout(ctx)
+	defer cancel()
 	target, err := d.accounts.Find(ctx, call.Platform, call.AccountID)
 	if err == nil {
-		err = checkServes(target, operation)
+		err = target.CheckUsable(accountFields(), operation, "")
+	}
+	var request upstream.Request
+	if err == nil {
+		request, err = build(target)
 	}
 	if err != nil {
-		return x, 0, false, err
-	}
-	request, err := build(target)
-	if err != nil {
+		d.accounts.RecordUse(call.Platform, 0, false)
 		return x, 0, false, err
 	}
 	x = d.send(ctx, target, request)
@@ -121,27 +120,14 @@ func (d *Driver) exchangeWithRetry(
 		retried = true
 		x = d.send(ctx, target, request)
 	}
-	if !unauthorized(x) {
-		return x, target.Version, retried, nil
+	if unauthorized(x) {
+		if refreshed, changed := d.accounts.RefreshAfterRefusal(ctx, target); changed {
+			if request, err = build(refreshed); err == nil {
+				return d.send(ctx, refreshed, request), refreshed.Version, retried, nil
+			}
+		}
 	}
-	refreshed, changed := d.accounts.RefreshAfterRefusal(ctx, target)
-	if !changed {
-		return x, target.Version, retried, nil
-	}
-	request, err = build(refreshed)
-	if err != nil {
-		return x, target.Version, retried, nil
-	}
-	return d.send(ctx, refreshed, request), refreshed.Version, retried, nil
-}
-
-// checkServes returns which fields an operation cannot be made with. Without them the operator would refuse a correct
-// request of the merchant.
-func checkServes(target credentials.Account, operation string) error {
-	if unusable := operator.UnusableFields(accountFields(), operation, "", target.Field); unusable != nil {
-		return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
-	}
-	return nil
+	return x, target.Version, retried, nil
 }
 
 // requestBuilder makes the request for an account, whose URL is below its address. An error means that this account

@@ -17,8 +17,6 @@ const statusPath = "/mobilemoney/v1/getStatus/"
 // LookUpPayment implements operator.StatusLookup. OrderNotFound is true if a requestError says that the order does not
 // exist.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	ctx, cancel := upstream.WithDefaultTimeout(ctx)
-	defer cancel()
 	build := func(credentials.Account) (upstream.Request, error) {
 		return upstream.Request{
 			Method: http.MethodGet,
@@ -28,7 +26,6 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 	}
 	x, version, _, err := d.exchangeWithRetry(ctx, call.Call, operator.AccountPay, build)
 	if err != nil {
-		d.accounts.RecordUse(call.Platform, 0, false)
 		return operator.StatusResponse{Cause: err}
 	}
 	found := newLookup(call.UpstreamKey).ReadResponse(x)

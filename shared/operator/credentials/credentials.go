@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -33,6 +34,15 @@ func (a Account) Field(path string) string { return a.fields[path] }
 
 // BaseURL returns the account's address without a slash at its end.
 func (a Account) BaseURL() string { return strings.TrimRight(a.fields["base_url"], "/") }
+
+// CheckUsable returns which of the fields that an operation needs cannot be used in a country (alpha-2, "" for any).
+// Without them the operator would refuse a correct request of the merchant.
+func (a Account) CheckUsable(fields []operator.AccountField, operation, country string) error {
+	if unusable := operator.UnusableFields(fields, operation, country, a.Field); unusable != nil {
+		return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
+	}
+	return nil
+}
 
 // routesKey is the member of the secret's document that has the routes. No platform has this name.
 const routesKey = "routes"

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strings"
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
@@ -58,21 +57,13 @@ func (b *Base) FindAccount(ctx context.Context, platform, id string) (string, er
 func (b *Base) findAccount(ctx context.Context, platform, id, country string) (credentials.Account, *fault.Fault) {
 	found, err := b.Accounts.Find(ctx, platform, id)
 	if err == nil {
-		err = b.checkAccount(found, country)
+		err = found.CheckUsable(b.Fields, b.Operation, country)
 	}
 	if err != nil {
 		b.Accounts.RecordUse(platform, 0, false)
 		return credentials.Account{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
 	}
 	return found, nil
-}
-
-func (b *Base) checkAccount(account credentials.Account, country string) error {
-	unusable := operator.UnusableFields(b.Fields, b.Operation, country, account.Field)
-	if unusable == nil {
-		return nil
-	}
-	return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
 }
 
 // Send makes the request of a call's account, and sends it with a token. If the platform certainly did not process it,
@@ -98,7 +89,7 @@ func (b *Base) Send(
 	x, unsent := b.sendOnce(ctx, account, request)
 	if unsent == nil && x.Err == nil && isUnprocessed(x) {
 		renewed, isNew := b.Accounts.RefreshAfterRefusal(ctx, account)
-		if isNew = isNew && b.checkAccount(renewed, country) == nil; isNew {
+		if isNew = isNew && renewed.CheckUsable(b.Fields, b.Operation, country) == nil; isNew {
 			account = renewed
 		}
 		if again, invalid := build(account); invalid == nil && (isNew || b.Tokens != nil) {
