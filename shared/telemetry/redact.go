@@ -157,12 +157,9 @@ func maskPhoneNumbers(text string) string {
 // of Authorization at the start.
 func looksLikeCredential(text string) bool {
 	lower := strings.ToLower(text)
-	for _, prefix := range [...]string{"gwl_", "gws_", "gwc_", "whsec_"} {
-		if strings.Contains(lower, prefix) {
-			return true
-		}
-	}
-	return strings.HasPrefix(lower, "bearer ") || strings.HasPrefix(lower, "basic ")
+	isIn := func(prefix string) bool { return strings.Contains(lower, prefix) }
+	return slices.ContainsFunc([]string{"gwl_", "gws_", "gwc_", "whsec_"}, isIn) ||
+		strings.HasPrefix(lower, "bearer ") || strings.HasPrefix(lower, "basic ")
 }
 
 // redactCause keeps the words of an error text that help to find the cause, without values of a client.
@@ -198,18 +195,11 @@ func isSeparator(char rune) bool { return strings.ContainsRune(" \"'`,;()[]{}<>|
 
 // redactWord redacts one word; it keeps scheme and host of a URL.
 func redactWord(text string) string {
-	tail := ""
-	if trimmed := strings.TrimRight(text, ".:"); trimmed != text {
-		text, tail = trimmed, text[len(trimmed):]
-	}
+	trimmed := strings.TrimRight(text, ".:")
+	text, tail := trimmed, text[len(trimmed):]
 	if scheme, rest, isURL := strings.Cut(text, "://"); isURL {
-		host := rest
-		if end := strings.IndexAny(host, "/?#"); end >= 0 {
-			host = host[:end]
-		}
-		if at := strings.LastIndexByte(host, '@'); at >= 0 {
-			host = host[at+1:]
-		}
+		host := rest[:strings.IndexAny(rest+"/", "/?#")]
+		host = host[strings.LastIndexByte(host, '@')+1:]
 		return scheme + "://" + redactDigits(host) + tail
 	}
 	if before, _, query := strings.Cut(text, "?"); query {
