@@ -1,6 +1,7 @@
 package merchant
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,10 +28,7 @@ func (p *Profile) RateLimit() (perSecond, burst int, limited bool) {
 	if p.RequestsPerSecond <= 0 {
 		return 0, 0, false
 	}
-	if p.Burst <= 0 {
-		return p.RequestsPerSecond, p.RequestsPerSecond, true
-	}
-	return p.RequestsPerSecond, p.Burst, true
+	return p.RequestsPerSecond, cmp.Or(max(p.Burst, 0), p.RequestsPerSecond), true
 }
 
 // DailyAmountLimit returns the limit of a day's charges and payments in a currency, in minor units. limited is false
