@@ -37,8 +37,6 @@ type cacheEntry struct {
 	freshReadAt time.Time
 }
 
-var _ Store = (*CachedStore)(nil)
-
 // NewCachedStore makes a cache over a store. A change of a profile takes effect after ttl at the latest.
 func NewCachedStore(store Store, ttl time.Duration, now func() time.Time) *CachedStore {
 	profiles, missing := map[string]cacheEntry{}, map[string]cacheEntry{}

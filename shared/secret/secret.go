@@ -28,11 +28,6 @@ type Reader interface {
 	FetchedAt() time.Time
 }
 
-var (
-	_ Reader = (*Cache)(nil)
-	_ Reader = Static(nil)
-)
-
 // Static is a secret that never changes.
 type Static []byte
 

@@ -38,11 +38,6 @@ type Store struct {
 	table  string
 }
 
-var (
-	_ limit.RateStore   = (*Store)(nil)
-	_ dailyamount.Store = (*Store)(nil)
-)
-
 // New creates a Store over a table (LIMIT_TABLE).
 func New(client Client, table string) *Store { return &Store{client: client, table: table} }
 

@@ -30,8 +30,6 @@ type Registry struct {
 	client Client
 }
 
-var _ merchant.Registry = (*Registry)(nil)
-
 // NewRegistry makes a Registry over a table (MERCHANT_TABLE).
 func NewRegistry(client Client, table string) *Registry {
 	return &Registry{Store: New(client, table), client: client}

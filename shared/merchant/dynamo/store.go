@@ -31,8 +31,6 @@ type Store struct {
 	table  string
 }
 
-var _ merchant.Store = (*Store)(nil)
-
 // New makes a Store over a table (MERCHANT_TABLE).
 func New(client dynamoitem.Getter, table string) *Store { return &Store{client: client, table: table} }
 

@@ -8,8 +8,6 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-
-	"mobilegateway/shared/secret"
 )
 
 // SecretsManager is the part of the Secrets Manager client that Source needs.
@@ -18,12 +16,10 @@ type SecretsManager interface {
 		*secretsmanager.GetSecretValueOutput, error)
 }
 
-// Source is a secret.Source over Secrets Manager.
+// Source implements secret.Source over Secrets Manager.
 type Source struct {
 	api SecretsManager
 }
-
-var _ secret.Source = (*Source)(nil)
 
 // New makes a source over a client.
 func New(api SecretsManager) *Source { return &Source{api: api} }

@@ -39,8 +39,6 @@ type Store struct {
 	now    func() time.Time
 }
 
-var _ webhook.HealthStore = (*Store)(nil)
-
 // New returns a Store over the ledger's table. The table deletes expired items some days late, so now decides.
 func New(client Client, table string, now func() time.Time) *Store {
 	return &Store{client: client, table: table, now: now}
