@@ -49,7 +49,7 @@ func FuzzResponse(f *testing.F) {
 				t.Errorf("a refusal by %d %q", status, body)
 			}
 		case operator.NotApplied:
-			if upstream.WSO2Refusal(x) == "" {
+			if wso2Refusal(x) == "" {
 				t.Errorf("not applied by %d %q", status, body)
 			}
 		}

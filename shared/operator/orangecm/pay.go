@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
@@ -72,7 +74,28 @@ func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault
 
 // isTokenRefused reports whether the API gateway in front of the platform refused the access token.
 func isTokenRefused(x upstream.Exchange) bool {
-	return x.IsUnauthorized() && upstream.WSO2Refusal(x) != ""
+	return x.IsUnauthorized() && wso2Refusal(x) != ""
+}
+
+// wso2Refusal returns the code of a refusal by the WSO2 API gateway in front of the platform, "" for any other
+// response. It is 9008xx for rate limits and 9009xx for credentials, with 401, 403 or 429. The platform has then not
+// received the request. The gateway writes JSON, or XML although the request accepts JSON only.
+func wso2Refusal(x upstream.Exchange) string {
+	statuses := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
+	if x.Err != nil || !slices.Contains(statuses, x.Status) {
+		return ""
+	}
+	code := x.ErrorCode("fault.code", "code")
+	if _, isDocument := x.Document(); !isDocument {
+		_, inside, _ := strings.Cut(string(x.Body), "<ams:fault")
+		_, inside, _ = strings.Cut(inside, "<ams:code>")
+		code, _, _ = strings.Cut(inside, "</ams:code>")
+	}
+	isOwn := strings.HasPrefix(code, "9008") || strings.HasPrefix(code, "9009")
+	if !isOwn || len(code) != 6 || !ascii.IsDigits(code) {
+		return ""
+	}
+	return code
 }
 
 var errNoPayToken = errors.New("the payment has no payToken")
@@ -86,8 +109,12 @@ var payerRefusals = map[string]ledger.FailureReason{"60019": ledger.NotEnoughFun
 // classifyPayment maps a response to mp/pay. A refusal comes with 400, or with 200. A used payToken is 422.
 func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
 	cause := fmt.Errorf("mp/pay responded %d", x.Status)
-	if code := upstream.WSO2Refusal(x); code != "" {
-		return upstream.NotAppliedByWSO2(code, fmt.Errorf("%w with the API gateway's code %s", cause, code))
+	if code := wso2Refusal(x); code != "" {
+		kind := fault.IntegrationRejected
+		if strings.HasPrefix(code, "9008") {
+			kind = fault.OperatorUnavailable
+		}
+		return upstream.NotApplied(kind, fmt.Errorf("%w with the API gateway's code %s", cause, code))
 	}
 	if x.Status == http.StatusUnprocessableEntity || x.Status == http.StatusConflict {
 		return upstream.Duplicate(cause)

@@ -87,7 +87,7 @@ func newLookup(call operator.StatusCall) upstream.Lookup {
 // or with an error of its own.
 func isUnknownToken(x upstream.Exchange) bool {
 	doc, isDocument := x.Document()
-	isOwn := isDocument && upstream.WSO2Refusal(x) == "" && upstream.Text(doc, "message") != ""
+	isOwn := isDocument && wso2Refusal(x) == "" && upstream.Text(doc, "message") != ""
 	switch x.Status {
 	case http.StatusOK:
 		return isOwn && readPayment(doc, "data.").word == ""
