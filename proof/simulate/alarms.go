@@ -36,7 +36,7 @@ var alarms = []struct {
 
 // checkAlarms checks that no line raises an alarm after the last acts of the engineer (invariant 10).
 func (w *World) checkAlarms(i *instance, line []byte) {
-	if w.lastRound.IsZero() || time.Now().Before(w.lastRound.Add(alarmGrace)) {
+	if w.LastRound.IsZero() || time.Now().Before(w.LastRound.Add(alarmGrace)) {
 		return
 	}
 	for _, alarm := range alarms {
@@ -46,7 +46,7 @@ func (w *World) checkAlarms(i *instance, line []byte) {
 		}
 		end := bytes.IndexAny(after, ",}")
 		if value, err := strconv.Atoi(string(after[:max(end, 0)])); err != nil || value > alarm.quiet {
-			w.fail("invariant 10: %s still raises an alarm after the acts of the engineer: %s", i.Name, line)
+			w.Fail("invariant 10: %s still raises an alarm after the acts of the engineer: %s", i.Name, line)
 		}
 	}
 }
@@ -60,6 +60,6 @@ func (w *World) restoreItem() {
 		TableName: aws.String(ledgerTable), Key: dynamoitem.Key(undecodableKey),
 	})
 	if err != nil {
-		w.fail("restore an item: %s", err)
+		w.Fail("restore an item: %s", err)
 	}
 }

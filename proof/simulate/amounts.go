@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
@@ -46,7 +47,7 @@ func (a *amounts) change(change *model.Change) {
 			a.raised = append(a.raised, day)
 		}
 		a.sums[day] = sum
-		a.history[day] = append(a.history[day], storedSum{a.checker.world.kernel.Steps(), sum})
+		a.history[day] = append(a.history[day], storedSum{a.checker.world.Kernel.Steps(), sum})
 		a.changed = append(a.changed, day)
 	}
 	if mark, isMark := strings.CutPrefix(change.Key, "mark#"); isMark {
@@ -56,7 +57,7 @@ func (a *amounts) change(change *model.Change) {
 
 func (a *amounts) changeMark(mark string, amount int64) {
 	day, key, _ := strings.Cut(mark, "#")
-	a.checker.world.logf("counted %d for %s on %s", amount, key, day)
+	a.checker.world.Logf("counted %d for %s on %s", amount, key, day)
 	e := a.checker.entries[key]
 	if e == nil {
 		a.checker.fail(6, "%s was counted, and has no entry", key)
@@ -145,7 +146,7 @@ func (a *amounts) transition(key string, before, after *ledger.Entry) {
 		a.kept[key] = a.counted[key]
 	}
 	isSuccess := after.Kind == ledger.Payment && after.Status == ledger.Successful && before.Status != after.Status
-	isDayDeleted := time.Now().After(day.Add(3*24*time.Hour - maxSkew)) // two days after its end
+	isDayDeleted := time.Now().After(day.Add(3*24*time.Hour - history.MaxSkew)) // two days after its end
 	counted := a.counted[key]
 	if isSuccess && after.Amount.CountsDaily && counted < after.Amount.Minor && !isDayDeleted {
 		a.checker.fail(6, "%s of %s became successful with %d, and %d is counted", key, after.SentAt,

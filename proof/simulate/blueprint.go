@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/gatewayctl"
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/keyring"
@@ -34,9 +35,6 @@ const (
 	callbackSecret = "callback-keys"
 	webhookSecret  = "webhook-keys"
 )
-
-// bubbleStart is the time at which each bubble of testing/synctest begins.
-var bubbleStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // operatorToken is the access token of the gateway at every operator.
 const operatorToken = "operator-access-token"
@@ -92,11 +90,11 @@ func newBlueprint() *blueprint {
 	b := &blueprint{database: model.New(time.Now), secrets: map[string][]byte{}}
 	b.tools.New = func() any { return must(gatewayctl.NewTool()) }
 	createTables(b.database)
-	random := &reader{tape.FromSeed(1)}
-	pair := must(keyring.Pair{}.AddKey(random, bubbleStart.Add(-24*time.Hour)))
+	random := tape.FromSeed(1)
+	pair := must(keyring.Pair{}.AddKey(random, history.Start.Add(-24*time.Hour)))
 	b.secrets[tokenSecret], b.secrets[publicSecret] = pair.Private, pair.Public
 	for _, name := range []string{callbackSecret, webhookSecret} {
-		b.secrets[name] = must(keyring.AddKey(nil, random, bubbleStart.Add(-24*time.Hour)))
+		b.secrets[name] = must(keyring.AddKey(nil, random, history.Start.Add(-24*time.Hour)))
 	}
 	b.secrets[operatorSecret] = operatorCredentials(operatorToken)
 	for _, name := range []string{"OpenShop", "LimitShop"} {
@@ -136,8 +134,8 @@ func operatorNames() []string { return operator.NamesWithPlatform() }
 func operatorHost(name string) string { return name + ".operator.example.net" }
 
 // addShop onboards a merchant. The one with the name LimitShop has a daily amount.
-func (b *blueprint) addShop(name string, random *reader) *shop {
-	now := bubbleStart.Add(-time.Hour)
+func (b *blueprint) addShop(name string, random *tape.Tape) *shop {
+	now := history.Start.Add(-time.Hour)
 	profile := must(merchant.New(name, random, now))
 	s := &shop{profile: profile, host: name + ".example.com", limited: name == "LimitShop"}
 	profile.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
@@ -165,15 +163,4 @@ func (b *blueprint) addShop(name string, random *reader) *shop {
 	registry := merchantdynamo.NewRegistry(model.NewClient(b.database), merchantTable)
 	mustSucceed(registry.Create(context.Background(), profile))
 	return s
-}
-
-// reader draws bytes from a tape.
-type reader struct{ tape *tape.Tape }
-
-// Read implements io.Reader.
-func (r *reader) Read(buffer []byte) (int, error) {
-	for i := range buffer {
-		buffer[i] = byte(r.tape.Choose("byte", 256)) //nolint:gosec // below 256
-	}
-	return len(buffer), nil
 }

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 )
 
 // profileAge is the greatest age of a profile that a function uses, and a margin for the difference of two clocks.
-const profileAge = time.Minute + maxSkew
+const profileAge = time.Minute + history.MaxSkew
 
 // change is one kind of change that an engineer makes with gatewayctl while merchants and operators are at work.
 type change struct {
@@ -33,12 +35,12 @@ var changes = []change{
 
 // planChanges draws changes by an engineer.
 func (w *World) planChanges(length time.Duration) {
-	for range 1 + w.tape.Choose("changes", 4) {
-		drawn := draw(w, "kind of change", changes...)
-		s := draw(w, "shop", w.shops...)
-		at := w.drawStart(length).Add(time.Duration(w.tape.Choose("minute of a change", 30)) * time.Minute)
-		w.kernel.At(at, "change by an engineer", func() {
-			w.count("change: " + drawn.name)
+	for range 1 + w.Tape.Choose("changes", 4) {
+		drawn := tape.Draw(w.Tape, "kind of change", changes...)
+		s := tape.Draw(w.Tape, "shop", w.shops...)
+		at := w.DrawStart(length).Add(time.Duration(w.Tape.Choose("minute of a change", 30)) * time.Minute)
+		w.Kernel.At(at, "change by an engineer", func() {
+			w.Count("change: " + drawn.name)
 			w.runEngineer(func(i *instance) { drawn.make(w, s, i) })
 		})
 	}
@@ -46,13 +48,13 @@ func (w *World) planChanges(length time.Duration) {
 
 // later runs another command of a change after some time.
 func (w *World) later(wait time.Duration, task func(i *instance)) {
-	w.brokenUntil(time.Now().Add(wait))
+	w.BrokenUntil(time.Now().Add(wait))
 	w.engineerAt(time.Now().Add(wait), "rest of a change", task)
 }
 
 // drawOverlap draws how long the old and the new version of something are both valid.
 func (w *World) drawOverlap() time.Duration {
-	return draw(w, "overlap of a change", time.Hour, 5*time.Minute, 30*time.Hour)
+	return tape.Draw(w.Tape, "overlap of a change", time.Hour, 5*time.Minute, 30*time.Hour)
 }
 
 // issued is what a command, or the token function, has issued.
@@ -75,7 +77,7 @@ func (w *World) issue(i *instance, command ...string) (issued, bool) {
 // readIssued reads what was issued. It is a secret from now on.
 func (w *World) readIssued(output []byte) (read issued, ok bool) {
 	if err := json.Unmarshal(output, &read); err != nil {
-		w.fail("read what was issued: %s", err)
+		w.Fail("read what was issued: %s", err)
 		return read, false
 	}
 	w.checker.addSecrets(read.Secret + read.AccessToken)
@@ -96,7 +98,7 @@ func (w *World) rotateWebhookSecret(s *shop, i *instance) {
 			return
 		}
 		const inFlight = 10 * time.Minute // longer than a freeze
-		w.kernel.At(latest(time.Now(), w.calmFrom).Add(inFlight), "end of the old webhook secret", func() {
+		w.Kernel.At(history.Latest(time.Now(), w.CalmFrom).Add(inFlight), "end of the old webhook secret", func() {
 			server.Secrets = server.Secrets[1:]
 		})
 	})
@@ -120,14 +122,14 @@ func (w *World) rotateToken(s *shop, i *instance) {
 
 // planSends lets an engineer send what waits for a later attempt, or enable all endpoints of a merchant, at any time.
 func (w *World) planSends(length time.Duration) {
-	for range 1 + w.tape.Choose("sends", 3) {
-		s := draw(w, "merchant of a send", w.shops...)
-		command := []string{"deliveries", "send", "--merchant", s.Name, "--since", bubbleStart.Format(time.DateOnly)}
-		if w.tape.Choose("command of a send", 2) == 1 {
+	for range 1 + w.Tape.Choose("sends", 3) {
+		s := tape.Draw(w.Tape, "merchant of a send", w.shops...)
+		command := []string{"deliveries", "send", "--merchant", s.Name, "--since", history.Start.Format(time.DateOnly)}
+		if w.Tape.Choose("command of a send", 2) == 1 {
 			command = []string{"endpoint", "enable", s.Name, "--all"}
 		}
-		at := w.drawStart(length).Add(time.Duration(w.tape.Choose("minutes to a send", 60)) * time.Minute)
-		w.kernel.At(at, "send", func() { w.engineer([][]string{command}) })
+		at := w.DrawStart(length).Add(time.Duration(w.Tape.Choose("minutes to a send", 60)) * time.Minute)
+		w.Kernel.At(at, "send", func() { w.engineer([][]string{command}) })
 	}
 }
 
@@ -154,8 +156,8 @@ func (w *World) requestToken(s *shop) {
 
 // useShortLivedToken lets a merchant use a short-lived token. An engineer revokes it, or its lifetime ends.
 func (w *World) useShortLivedToken(s *shop, _ *instance) {
-	w.kernel.At(time.Now(), "token request", func() { w.requestToken(s) })
-	if w.tape.Choose("the short-lived token is revoked", 2) == 0 {
+	w.Kernel.At(time.Now(), "token request", func() { w.requestToken(s) })
+	if w.Tape.Choose("the short-lived token is revoked", 2) == 0 {
 		return
 	}
 	w.later(w.drawOverlap(), func(i *instance) {
@@ -194,7 +196,7 @@ func (w *World) limitRequests(s *shop, i *instance) {
 
 // addKey adds a key to one of the rings.
 func (w *World) addKey(_ *shop, i *instance) {
-	w.runCommand(i, "keys", "add", draw(w, "ring", "callbacks", "webhooks", "tokens"))
+	w.runCommand(i, "keys", "add", tape.Draw(w.Tape, "ring", "callbacks", "webhooks", "tokens"))
 }
 
 // addHost registers another host of a merchant.
@@ -248,5 +250,5 @@ func (w *World) mustRefuse(s *shop, token string) string {
 	if since.IsZero() || time.Since(since) <= profileAge {
 		return ""
 	}
-	return fmt.Sprintf("%s at %s", reason, since.Sub(bubbleStart))
+	return fmt.Sprintf("%s at %s", reason, since.Sub(history.Start))
 }

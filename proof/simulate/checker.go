@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
@@ -67,7 +68,7 @@ func (c *checker) all() iter.Seq[*ledger.Entry] {
 
 // fail reports a violation of a numbered invariant of docs/reliability.md.
 func (c *checker) fail(invariant int, format string, values ...any) {
-	c.world.fail("invariant %d: %s", invariant, fmt.Sprintf(format, values...))
+	c.world.Fail("invariant %d: %s", invariant, fmt.Sprintf(format, values...))
 }
 
 // storedKinds are the prefixes of the keys of transactions. Other items of the ledger's table are references, and the
@@ -105,10 +106,10 @@ func (c *checker) change(change *model.Change) {
 	}
 	c.byUpstream[effectKinds[after.Kind]+" "+after.Route.UpstreamKey] = change.Key
 	c.due.add(change.Key, after.DueAt)
-	if c.world.hasStory {
-		c.world.logf("stored %s v%d: %s/%s%s", change.Key, after.Version, after.State, after.Status, outboxText(after))
+	if c.world.HasStory {
+		c.world.Logf("stored %s v%d: %s/%s%s", change.Key, after.Version, after.State, after.Status, outboxText(after))
 	}
-	if before != nil && !before.PastRetention(time.Now().Add(maxSkew)) {
+	if before != nil && !before.PastRetention(time.Now().Add(history.MaxSkew)) {
 		if change.Old()[newerAttribute] != nil && item[newerAttribute] == nil {
 			c.fail(2, "%s: an older version lost the attribute of a newer one", change.Key)
 		}
@@ -129,10 +130,10 @@ func outboxText(e *ledger.Entry) string {
 	text := ""
 	for _, n := range e.Outbox.Waiting {
 		text += fmt.Sprintf(" [%s n=%d next %s dead %q parked %v]", n.Status, n.Attempts,
-			n.NextAttemptAt.Sub(bubbleStart), n.DeadReason, n.Parked)
+			n.NextAttemptAt.Sub(history.Start), n.DeadReason, n.Parked)
 	}
 	if !e.DueAt.IsZero() {
-		text += " due " + e.DueAt.Sub(bubbleStart).String()
+		text += " due " + e.DueAt.Sub(history.Start).String()
 	}
 	return text
 }
@@ -176,7 +177,7 @@ func (c *checker) transition(key string, before, after *ledger.Entry) {
 	if lapsed && c.inUse(key) {
 		c.fail(7, "%s: the sweep marked a reservation as unknown while its attempt was running", key)
 	}
-	if taken && c.world.rates.skew == 0 && c.inUse(key) {
+	if taken && c.world.Rates.Skew == 0 && c.inUse(key) {
 		c.fail(7, "%s: a retry took a reservation over while its attempt was running", key)
 	}
 }
@@ -190,7 +191,7 @@ func (c *checker) mistakesEarlier(e *ledger.Entry) bool {
 	_, hasEarlier := c.effectOf(e)
 	isReceipt := c.world.writer != nil && c.world.writer.function == functionReceipt
 	return e.Kind == ledger.SMS && hasEarlier && (isReceipt ||
-		c.maybeSent[effectKinds[e.Kind]+" "+e.Route.UpstreamKey].After(e.CreatedAt.Add(-maxSkew)))
+		c.maybeSent[effectKinds[e.Kind]+" "+e.Route.UpstreamKey].After(e.CreatedAt.Add(-history.MaxSkew)))
 }
 
 // operatorCall counts a call, and remembers it if its response leaves open whether it was applied.
@@ -201,8 +202,8 @@ func (c *checker) operatorCall(kind, key string, response outside.Exchange) {
 	if cut || response.Delay > 0 || hasNoReason || response.Status == 200 {
 		c.maybeSent[kind+" "+key] = time.Now()
 	}
-	if w := c.world; response.Status == 403 && w.losesRefusals && w.faultsOn() && w.tape.Happens("refusal lost", 300) {
-		w.readOnly = window{time.Now(), time.Now().Add(10 * time.Second)}
+	if w := c.world; response.Status == 403 && w.losesRefusals && w.HappensNow("refusal lost", 300) {
+		w.readOnly = history.Window{From: time.Now(), To: time.Now().Add(10 * time.Second)}
 	}
 }
 
@@ -260,7 +261,7 @@ func (c *checker) lateCharge(key string, isLate bool, before, after *ledger.Entr
 	switch {
 	case isLate && isKnown && has != 1:
 		c.fail(8, "%s: its outcome became known late (%s until %s), with %d notifications", key, before.State,
-			before.LeaseUntil.Sub(bubbleStart), has)
+			before.LeaseUntil.Sub(history.Start), has)
 	case has > 1, has != had && before.State != ledger.Unknown && before.State != ledger.Reserved:
 		c.fail(8, "%s has %d notifications, and had %d", key, has, had)
 	}
@@ -284,7 +285,7 @@ func (c *checker) deadLetters(key string, before, after *ledger.Entry) {
 			return b.ID == n.ID && b.DeadReason != ""
 		})
 		isNew := n.DeadReason != "" && !wasDead && n.DeadReason != ledger.ReasonNoOutcome
-		if age := time.Since(latest(n.At, lastReplay(after))); isNew && age < deadLetterAge {
+		if age := time.Since(history.Latest(n.At, lastReplay(after))); isNew && age < deadLetterAge {
 			c.fail(8, "%s: the notification of %s is dead after %s", key, n.Status, age)
 		}
 	}
@@ -350,5 +351,5 @@ func (c *checker) hasExpired(callback outside.Callback) bool {
 		return false
 	}
 	e := c.entries[c.byUpstream[callback.Kind+" "+callback.Key]]
-	return e == nil || e.PastRetention(time.Now().Add(maxSkew))
+	return e == nil || e.PastRetention(time.Now().Add(history.MaxSkew))
 }

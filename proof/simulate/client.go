@@ -57,4 +57,4 @@ func (c client) Query(
 
 // skipsEmptyShards reports whether a sweep may skip the queries of empty shards. While there are faults, every eighth
 // sweep makes them all.
-func (w *World) skipsEmptyShards() bool { return !w.faultsOn() || w.counts.Sweeps%8 != 0 }
+func (w *World) skipsEmptyShards() bool { return !w.FaultsOn() || w.Counts.Sweeps%8 != 0 }

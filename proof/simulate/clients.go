@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/money"
 )
 
@@ -35,41 +37,41 @@ const maxRequests = 6
 
 // drawOrder draws an order, and schedules its first request and its duplicates.
 func (w *World) drawOrder(number int, length time.Duration) {
-	w.drawOrderOf(draw(w, "kind of order", functionCharge, functionPay, functionSMS), number, length)
+	w.drawOrderOf(tape.Draw(w.Tape, "kind of order", functionCharge, functionPay, functionSMS), number, length)
 }
 
 // drawOrderOf draws an order of one function.
 func (w *World) drawOrderOf(kind string, number int, length time.Duration) {
-	w.drawOrderOfShop(draw(w, "shop", w.shops...), kind, number, length)
+	w.drawOrderOfShop(tape.Draw(w.Tape, "shop", w.shops...), kind, number, length)
 }
 
 // drawOrderOfShop draws an order of one function and merchant.
 func (w *World) drawOrderOfShop(s *shop, kind string, number int, length time.Duration) {
-	if w.hasDeniedAddresses && w.tape.Choose("denied address", 2) == 1 {
+	if w.hasDeniedAddresses && w.Tape.Choose("denied address", 2) == 1 {
 		denied, addresses := *s, deniedAddresses
 		if kind == functionPay {
 			addresses = append(addresses, foreignAddresses...)
 		}
-		denied.NotifyURL = draw(w, "address", addresses...)
+		denied.NotifyURL = tape.Draw(w.Tape, "address", addresses...)
 		s = &denied
 	}
-	o := w.newOrder(s, kind, 10*number+w.tape.Choose("content", 10))
-	start := bubbleStart.Add(draw(w, "start", 0, length/4, length/2, length*3/4))
-	start = start.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
+	o := w.newOrder(s, kind, 10*number+w.Tape.Choose("content", 10))
+	start := history.Start.Add(tape.Draw(w.Tape, "start", 0, length/4, length/2, length*3/4))
+	start = start.Add(time.Duration(w.Tape.Choose("second of the start", 60)) * time.Second)
 	o.start = start
-	w.kernel.At(start, "order", func() { w.request(o, ownBody) })
+	w.Kernel.At(start, "order", func() { w.request(o, ownBody) })
 	if w.hasSharedKeys && kind != functionPay && o.number%10 >= firstSharedKey {
 		twin := w.newOrder(w.otherShop(s), kind, o.number)
 		twin.start = start
-		w.kernel.At(start, "order under the same key", func() { w.request(twin, ownBody) })
+		w.Kernel.At(start, "order under the same key", func() { w.request(twin, ownBody) })
 	}
-	for range w.tape.Choose("duplicates", 3) {
+	for range w.Tape.Choose("duplicates", 3) {
 		body := ownBody
-		if w.tape.Choose("another body", 4) == 3 {
+		if w.Tape.Choose("another body", 4) == 3 {
 			body = anotherBody
 		}
-		at := start.Add(draw(w, "time of the duplicate", retryWaits...))
-		w.kernel.At(at, "duplicate", func() { w.request(o, body) })
+		at := start.Add(tape.Draw(w.Tape, "time of the duplicate", retryWaits...))
+		w.Kernel.At(at, "duplicate", func() { w.request(o, body) })
 	}
 }
 
@@ -156,20 +158,20 @@ func (w *World) request(o *order, body int) {
 		return
 	}
 	o.attempts++
-	w.counts.Requests++
+	w.Counts.Requests++
 	own := body == ownBody
-	w.logf("%s requests %s %d (own body: %v)", o.shop.Name, o.function, o.number, own)
-	made := &call{body: body, start: w.kernel.Steps(), lost: true}
+	w.Logf("%s requests %s %d (own body: %v)", o.shop.Name, o.function, o.number, own)
+	made := &call{body: body, start: w.Kernel.Steps(), lost: true}
 	o.calls = append(o.calls, made)
 	event, token := w.newEvent(o, body)
 	mustRefuse := w.mustRefuse(o.shop, token)
 	w.invoke(o.function, event, func(r result) {
-		lost := r.lost || w.faultsOn() && w.tape.Happens("response lost", w.rates.lostResponse)
+		lost := r.lost || w.HappensNow("response lost", w.Rates.LostResponse)
 		response, _ := w.responseOf(o.function, r)
 		if lost && !r.lost {
-			w.count("response lost")
+			w.Count("response lost")
 		}
-		w.logf("%s %s %d: response %d %s, lost %v", o.shop.Name, o.function, o.number, response.Status,
+		w.Logf("%s %s %d: response %d %s, lost %v", o.shop.Name, o.function, o.number, response.Status,
 			response.MessageID, lost)
 		if !r.lost && isKnown(response) {
 			if mustRefuse != "" && w.mustRefuse(o.shop, token) != "" {
@@ -187,7 +189,7 @@ func (w *World) request(o *order, body int) {
 				w.checker.amounts.refusal(o, made.start)
 			}
 		}
-		made.end, made.lost, made.response = w.kernel.Steps(), lost, response
+		made.end, made.lost, made.response = w.Kernel.Steps(), lost, response
 		if !lost && own {
 			w.checker.response(o, response)
 			o.responses = append(o.responses, response)
@@ -197,8 +199,8 @@ func (w *World) request(o *order, body int) {
 			w.checker.learn(o, 0, o.factOf(response)) // a repeat gets the first response, also after later ones
 		}
 		if own && (lost || needsRetry(response)) && o.attempts < maxRequests {
-			wait := draw(w, "wait before the retry", retryWaits...)
-			w.kernel.At(time.Now().Add(wait), "retry", func() { w.request(o, body) })
+			wait := tape.Draw(w.Tape, "wait before the retry", retryWaits...)
+			w.Kernel.At(time.Now().Add(wait), "retry", func() { w.request(o, body) })
 		}
 	})
 }

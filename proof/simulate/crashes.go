@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 )
 
 // crashGroups is the number of groups into which the outside calls of all functions are divided.
@@ -23,19 +24,19 @@ type crashProne struct {
 // crashRate is the rate of crashes around a call of a function, per mille.
 func (w *World) crashRate(function, call string) int {
 	if w.crashProne.matches == nil || !w.crashProne.matches(function, call) {
-		return w.rates.crash
+		return w.Rates.Crash
 	}
-	return max(w.rates.crash, w.crashProne.rate)
+	return max(w.Rates.Crash, w.crashProne.rate)
 }
 
 // crashOften makes crashes frequent around some calls.
 func (w *World) crashOften(matches func(function, call string) bool) {
-	w.crashProne = crashProne{draw(w, "rate of crashes at these calls", 100, 200, 400), matches}
+	w.crashProne = crashProne{tape.Draw(w.Tape, "rate of crashes at these calls", 100, 200, 400), matches}
 }
 
 // planCrashProneCalls makes crashes frequent around a sixteenth of all calls.
 func (w *World) planCrashProneCalls(time.Duration) {
-	group := uint32(w.tape.Choose("group of calls that crash", crashGroups)) //nolint:gosec // below crashGroups
+	group := uint32(w.Tape.Choose("group of calls that crash", crashGroups)) //nolint:gosec // below crashGroups
 	w.crashOften(func(function, call string) bool {
 		hash := fnv.New32a()
 		_, _ = io.WriteString(hash, function+" "+call)
@@ -50,31 +51,31 @@ const extraOrders = 10
 // also late, and its rate is limited.
 func (w *World) planLimitCrashes(length time.Duration) {
 	w.crashOften(func(_, call string) bool { return strings.HasSuffix(call, " "+limitTable) })
-	w.faults.Set(outside.OperatorCalls, outside.Unavailable, 100)
-	w.faults.Set(outside.OperatorCalls, outside.HangBefore, 100)
-	w.faults.Set(outside.Payers, outside.PayerFails, 400)
-	w.faults.Set(outside.Payers, outside.PayerExpires, 200)
-	w.faults.Set(outside.CallbackTimes, outside.CallbackNever, 400)
+	w.Faults.Set(outside.OperatorCalls, outside.Unavailable, 100)
+	w.Faults.Set(outside.OperatorCalls, outside.HangBefore, 100)
+	w.Faults.Set(outside.Payers, outside.PayerFails, 400)
+	w.Faults.Set(outside.Payers, outside.PayerExpires, 200)
+	w.Faults.Set(outside.CallbackTimes, outside.CallbackNever, 400)
 	limited := w.limitedShop()
 	for number := range 3 {
 		w.drawOrderOfShop(limited, functionPay, extraOrders+number, length)
 	}
 	w.drawOrderOfShop(limited, functionSMS, extraOrders, length)
-	if w.tape.Choose("and its rate is limited", 4) == 3 {
-		w.engineerAt(w.drawStart(length), "rate limit", func(i *instance) { w.limitRequests(limited, i) })
+	if w.Tape.Choose("and its rate is limited", 4) == 3 {
+		w.engineerAt(w.DrawStart(length), "rate limit", func(i *instance) { w.limitRequests(limited, i) })
 	}
 }
 
 // planShortLivedTokens lets merchants use short-lived tokens. Crashes may be frequent around the key ring of tokens.
 func (w *World) planShortLivedTokens(length time.Duration) {
-	if w.tape.Choose("crashes around tokens", 2) == 1 {
+	if w.Tape.Choose("crashes around tokens", 2) == 1 {
 		w.crashOften(func(function, call string) bool {
 			return function == functionToken || strings.HasSuffix(call, " "+tokenSecret)
 		})
 	}
-	for range 1 + w.tape.Choose("short-lived tokens", 3) {
-		s := draw(w, "shop", w.shops...)
-		w.kernel.At(w.drawStart(length), "token request", func() { w.requestToken(s) })
+	for range 1 + w.Tape.Choose("short-lived tokens", 3) {
+		s := tape.Draw(w.Tape, "shop", w.shops...)
+		w.Kernel.At(w.DrawStart(length), "token request", func() { w.requestToken(s) })
 	}
 }
 
@@ -82,10 +83,10 @@ func (w *World) planShortLivedTokens(length time.Duration) {
 // are dead.
 func (w *World) planToolCrashes(length time.Duration) {
 	w.crashOften(func(function, _ string) bool { return function == functionEngineer })
-	w.faults.Set(outside.OperatorCalls, outside.HangBefore, 150)
-	w.faults.Set(outside.OperatorCalls, outside.HangAfter, 150)
-	w.faults.Set(outside.Notifications, outside.EndpointGone, 200)
-	w.faults.Set(outside.Payers, outside.PayerNever, 400)
+	w.Faults.Set(outside.OperatorCalls, outside.HangBefore, 150)
+	w.Faults.Set(outside.OperatorCalls, outside.HangAfter, 150)
+	w.Faults.Set(outside.Notifications, outside.EndpointGone, 200)
+	w.Faults.Set(outside.Payers, outside.PayerNever, 400)
 	for number, function := range []string{functionCharge, functionPay, functionPay} {
 		w.drawOrderOfShop(w.limitedShop(), function, extraOrders+number, length)
 	}

@@ -52,7 +52,7 @@ func (w *World) addCrowd(s *shop, operatorName string, count, shard int, dueSMS 
 			_, err = w.database.PutItem(&dynamodb.PutItemInput{TableName: aws.String(ledgerTable), Item: item})
 		}
 		if err != nil {
-			w.fail("store an entry of the crowd: %s", err)
+			w.Fail("store an entry of the crowd: %s", err)
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
 )
@@ -54,7 +55,7 @@ type reached struct {
 // wasReplayed reports whether a notification of a merchant's order was replayed since a time, or the order's key was
 // used again since then, because its entry had expired.
 func (c *checker) wasReplayed(s *shop, order string, since time.Time) bool {
-	since = since.Add(-maxSkew)
+	since = since.Add(-history.MaxSkew)
 	for e := range c.all() {
 		isIt := e.Merchant.ID == s.profile.ID && (e.Request.CallbackData == order || e.ID == order)
 		isReused := c.world.smsRetention != 0 && e.Kind == ledger.SMS && e.CreatedAt.After(since)
@@ -71,7 +72,7 @@ func (c *checker) checkUnaffected() {
 		return
 	}
 	bound := unaffectedBound
-	if !c.world.streamOff.to.IsZero() {
+	if !c.world.streamOff.To.IsZero() {
 		bound += ledger.FastLease // for so long the sweep leaves a notification to the relay
 	}
 	for e := range c.all() {
@@ -112,14 +113,14 @@ func (w *World) checkLogLine(i *instance, line []byte) {
 	for _, hidden := range [][][]byte{w.checker.secrets, w.checker.numbers} {
 		for _, text := range hidden {
 			if bytes.Contains(line, text) {
-				w.fail("invariant 5: %s logged %q: %s", i.Name, text, line)
+				w.Fail("invariant 5: %s logged %q: %s", i.Name, text, line)
 			}
 		}
 	}
 	w.checkAlarms(i, line)
-	if w.hasStory {
+	if w.HasStory {
 		_, text, _ := bytes.Cut(line, []byte(`},"`)) // without the declarations of its metrics
-		w.logf("%s log: %s", i.Name, bytes.TrimSpace(text))
+		w.Logf("%s log: %s", i.Name, bytes.TrimSpace(text))
 	}
 	if bytes.Contains(line, []byte(`"StaleUnknownOutcomes":1`)) {
 		w.checker.markListed(line)

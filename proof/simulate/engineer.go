@@ -14,7 +14,8 @@ import (
 
 	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/auditlog"
-	"mobilegateway/gatewayctl/deployment"
+	control "mobilegateway/gatewayctl/deployment"
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
@@ -30,7 +31,7 @@ const functionEngineer = "gatewayctl"
 
 // engineerRound lets the engineer do what docs/operations.md says about everything that waits for a person.
 func (w *World) engineerRound() {
-	if !time.Now().Before(w.lastRound) {
+	if !time.Now().Before(w.LastRound) {
 		w.restoreItem()
 	}
 	w.engineer(w.findCommands())
@@ -51,13 +52,13 @@ func (w *World) engineer(commands [][]string) {
 
 // runEngineer runs a task of the engineer, in an instance of its own.
 func (w *World) runEngineer(task func(i *instance)) {
-	i := &instance{Instance: w.kernel.NewInstance(functionEngineer), function: functionEngineer}
+	i := &instance{Instance: w.Kernel.NewInstance(functionEngineer), function: functionEngineer}
 	i.Start(func() { task(i) })
 }
 
 // engineerAt schedules a task of the engineer.
 func (w *World) engineerAt(at time.Time, name string, task func(i *instance)) {
-	w.kernel.At(at, name, func() { w.runEngineer(task) })
+	w.Kernel.At(at, name, func() { w.runEngineer(task) })
 }
 
 // runCommand runs gatewayctl over the models. It returns the standard output, and whether the command succeeded.
@@ -65,25 +66,25 @@ func (w *World) runCommand(i *instance, arguments ...string) (output []byte, don
 	tool := w.tools.Get().(*gatewayctl.Tool)
 	defer w.tools.Put(tool) // also after a crash: the next command sets everything again
 	var out, messages bytes.Buffer
-	code := tool.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), deployment.System{
+	code := tool.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), control.System{
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &messages, Getenv: w.environment,
 		Now: i.Now, Rand: i,
-		Connect: func(deployment.System, deployment.Names) (*deployment.Stores, error) {
+		Connect: func(control.System, control.Names) (*control.Stores, error) {
 			return w.storesOf(i), nil
 		},
 	})
-	w.counts.Commands++
-	if w.hasStory {
-		w.logf("engineer: gatewayctl %s: exit %d: %s", strings.Join(arguments, " "), code,
+	w.Counts.Commands++
+	if w.HasStory {
+		w.Logf("engineer: gatewayctl %s: exit %d: %s", strings.Join(arguments, " "), code,
 			strings.ReplaceAll(strings.TrimSpace(messages.String()+out.String()), "\n", " | "))
 	}
 	return out.Bytes(), code == gatewayctl.ExitDone
 }
 
 // storesOf are the stores of one run of gatewayctl.
-func (w *World) storesOf(i *instance) *deployment.Stores {
+func (w *World) storesOf(i *instance) *control.Stores {
 	client := w.tableClient(i)
-	return &deployment.Stores{
+	return &control.Stores{
 		Merchants: merchantdynamo.NewRegistry(client, merchantTable), Ledger: ledgerdynamo.New(client, ledgerTable),
 		EndpointHealth: webhookdynamo.New(client, ledgerTable, i.Now),
 		DailyAmounts: &dailyamount.Counter{
@@ -100,11 +101,11 @@ type controlSecrets struct {
 	instance *instance
 }
 
-// Get implements deployment.SecretStore.
-func (s controlSecrets) Get(_ context.Context, name string) (deployment.StoredSecret, error) {
+// Get implements control.SecretStore.
+func (s controlSecrets) Get(_ context.Context, name string) (control.StoredSecret, error) {
 	s.world.gate(s.instance, "secret "+name)
-	value, err := s.world.secrets.Fetch(time.Now(), name, s.world.tape)
-	return deployment.StoredSecret{Name: name, Value: value, Revision: revision(value)}, err
+	value, err := s.world.secrets.Fetch(time.Now(), name, s.world.Tape)
+	return control.StoredSecret{Name: name, Value: value, Revision: revision(value)}, err
 }
 
 // errSecretChanged is the error of a Put after another change.
@@ -116,8 +117,8 @@ func revision(value []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Put implements deployment.SecretStore.
-func (s controlSecrets) Put(_ context.Context, current deployment.StoredSecret, value []byte) error {
+// Put implements control.SecretStore.
+func (s controlSecrets) Put(_ context.Context, current control.StoredSecret, value []byte) error {
 	s.world.gate(s.instance, "put secret "+current.Name)
 	if stored, _ := s.world.secrets.Current(current.Name); revision(stored) != current.Revision {
 		return errSecretChanged
@@ -224,7 +225,7 @@ func (w *World) isEnabled(merchantID, address string) bool {
 	store := webhookdynamo.New(w.bareClient, ledgerTable, time.Now)
 	health, err := store.Health(context.Background(), webhook.Endpoint{MerchantID: merchantID, URL: address})
 	if err != nil {
-		w.fail("read the health of %s: %s", address, err)
+		w.Fail("read the health of %s: %s", address, err)
 	}
 	return health.Enabled()
 }
@@ -262,7 +263,7 @@ func (w *World) truth(e *ledger.Entry) string {
 // key from an entry before.
 func (c *checker) hasEffect(e *ledger.Entry) bool {
 	effect, found := c.effectOf(e)
-	return found && !effect.LastAt.Before(e.CreatedAt.Add(-maxSkew))
+	return found && !effect.LastAt.Before(e.CreatedAt.Add(-history.MaxSkew))
 }
 
 // effectOf returns the effect of an entry's key.

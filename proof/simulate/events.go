@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	model "mobilegateway/world/dynamodb"
 )
@@ -74,16 +75,16 @@ func (w *World) scheduleBatch(shard int) {
 	}
 	w.stream.busy[shard] = true
 	wait := streamLatency
-	if w.faultsOn() && w.tape.Happens("late stream", w.rates.lateStream) {
-		wait = draw(w, "lateness of the stream", 5*time.Second, 35*time.Second, streamLateness, 2*time.Minute,
+	if w.HappensNow("late stream", w.Rates.LateStream) {
+		wait = tape.Draw(w.Tape, "lateness of the stream", 5*time.Second, 35*time.Second, streamLateness, 2*time.Minute,
 			24*time.Hour)
-		w.logf("stream: shard %d is %s late", shard, wait)
-		w.count("stream: late record")
+		w.Logf("stream: shard %d is %s late", shard, wait)
+		w.Count("stream: late record")
 	}
-	if now := time.Now(); w.streamOff.contains(now) {
-		wait = w.streamOff.to.Sub(now)
+	if now := time.Now(); w.streamOff.Contains(now) {
+		wait = w.streamOff.To.Sub(now)
 	}
-	w.kernel.At(time.Now().Add(wait), "stream", func() {
+	w.Kernel.At(time.Now().Add(wait), "stream", func() {
 		count := min(len(w.stream.pending[shard]), maxBatch)
 		batch := w.stream.pending[shard][:count:count]
 		w.stream.pending[shard] = w.stream.pending[shard][count:]
@@ -93,16 +94,16 @@ func (w *World) scheduleBatch(shard int) {
 
 // deliverBatch invokes the relay with a batch, and again after a failure, as Lambda does.
 func (w *World) deliverBatch(shard int, batch []*model.Change, try int) {
-	w.counts.Batches++
+	w.Counts.Batches++
 	w.invoke(functionRelay, model.LambdaEvent(batch...), func(r result) {
 		failed := r.lost || r.err != nil
 		old := time.Since(batch[0].Time) > maxRecordAge
-		again := w.faultsOn() && w.tape.Happens("batch delivered twice", w.rates.doubleStream)
+		again := w.HappensNow("batch delivered twice", w.Rates.DoubleStream)
 		if again {
-			w.count("stream: batch twice")
+			w.Count("stream: batch twice")
 		}
 		if failed && !old && try < maxBatchTries || again {
-			w.kernel.At(time.Now().Add(time.Second), "stream retry", func() { w.deliverBatch(shard, batch, try+1) })
+			w.Kernel.At(time.Now().Add(time.Second), "stream retry", func() { w.deliverBatch(shard, batch, try+1) })
 			return
 		}
 		w.stream.busy[shard] = false
@@ -124,22 +125,22 @@ func (w *World) scheduleSweep() {
 	if at.Before(due) || !at.After(time.Now()) {
 		at = at.Add(sweepInterval)
 	}
-	if at.After(w.end) || !w.nextSweep.IsZero() && !w.nextSweep.After(at) {
+	if at.After(w.End) || !w.nextSweep.IsZero() && !w.nextSweep.After(at) {
 		return
 	}
-	if w.faultsOn() && w.tape.Happens("no sweep", w.rates.noSweep) {
+	if w.HappensNow("no sweep", w.Rates.NoSweep) {
 		at = at.Add(missingSweep)
-		w.count("sweeps missing")
+		w.Count("sweeps missing")
 	}
 	w.nextSweep = at
-	w.kernel.At(at, "sweep", func() {
+	w.Kernel.At(at, "sweep", func() {
 		if !w.nextSweep.Equal(at) {
 			return // an earlier one was scheduled since
 		}
 		w.nextSweep = time.Time{}
 		w.sweep()
-		if w.faultsOn() && w.tape.Happens("sweep twice", w.rates.doubleSweep) {
-			w.count("sweep twice")
+		if w.HappensNow("sweep twice", w.Rates.DoubleSweep) {
+			w.Count("sweep twice")
 			w.sweep()
 		}
 	})
@@ -147,26 +148,26 @@ func (w *World) scheduleSweep() {
 
 // sweep invokes the sweep. The next one does not wait for its end.
 func (w *World) sweep() {
-	w.counts.Sweeps++
+	w.Counts.Sweeps++
 	at := time.Now()
 	w.invoke(functionSweep, []byte(`{}`), func(r result) {
-		if r.err != nil && time.Now().After(w.calmFrom.Add(time.Minute)) {
-			w.fail("the sweep of %s failed without a fault: %s", at, r.err)
+		if r.err != nil && time.Now().After(w.CalmFrom.Add(time.Minute)) {
+			w.Fail("the sweep of %s failed without a fault: %s", at, r.err)
 		}
 		w.scheduleSweep()
 	})
-	w.kernel.At(at.Add(time.Second), "next sweep", w.scheduleSweep)
+	w.Kernel.At(at.Add(time.Second), "next sweep", w.scheduleSweep)
 }
 
 // scheduleOperator schedules the next own event of an operator.
 func (w *World) scheduleOperator(o *outside.Operator) {
 	next, found := o.Next()
 	planned := w.operatorNext[o.Name]
-	if !found || next.After(w.end) || !planned.IsZero() && !planned.After(next) {
+	if !found || next.After(w.End) || !planned.IsZero() && !planned.After(next) {
 		return
 	}
 	w.operatorNext[o.Name] = next
-	w.kernel.At(next, "operator", func() {
+	w.Kernel.At(next, "operator", func() {
 		if !w.operatorNext[o.Name].Equal(next) {
 			return
 		}
@@ -182,7 +183,7 @@ func (w *World) scheduleOperator(o *outside.Operator) {
 func (w *World) callback(o *outside.Operator, callback outside.Callback) {
 	payload, err := outside.CallbackEvent(callback.URL, callback.Body)
 	if err != nil {
-		w.fail("%s", err)
+		w.Fail("%s", err)
 		return
 	}
 	function := functionNotif
@@ -193,8 +194,8 @@ func (w *World) callback(o *outside.Operator, callback outside.Callback) {
 		response, _ := w.responseOf(function, r)
 		status := response.Status
 		w.checker.callback(callback, status)
-		if w.faultsOn() && w.tape.Happens("response to the operator lost", w.rates.lostResponse) {
-			w.count("response to the operator lost")
+		if w.HappensNow("response to the operator lost", w.Rates.LostResponse) {
+			w.Count("response to the operator lost")
 			status = 0
 		}
 		o.Report(time.Now(), callback, status)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/ledger"
@@ -77,7 +78,7 @@ const (
 	// eventContinues and eventQuiet are events of the explorer.
 	eventContinues = "continues"
 	eventQuiet     = "quiet"
-	// quietEnd is the time after the explored part in which everything must end. If not, quietTime counts.
+	// quietEnd is the time after the explored part in which everything must end. If not, history.QuietTime counts.
 	quietEnd = 2 * time.Hour
 	// reportInterval is the time between two reports of a long search.
 	reportInterval = 30 * time.Second
@@ -148,36 +149,36 @@ func replayPath(scope Scope, s *search, story *[]string) error {
 	again := newSearch()
 	again.isReplay = true
 	again.path = append(again.path, s.path...)
-	return exploreOnce(scope, again, quietTime, story)
+	return exploreOnce(scope, again, history.QuietTime, story)
 }
 
 // exploreOnce runs one path. Call it in a bubble.
 func exploreOnce(scope Scope, s *search, quietFor time.Duration, story *[]string) error {
 	w := newWorld(loadBlueprint(), tape.FromChoices(nil))
-	w.hasStory = story != nil
+	w.HasStory = story != nil
 	x := &explorer{
 		scope: scope, search: s, world: w, budget: scope.Faults, quietFor: quietFor, accesses: map[string]access{},
 	}
 	x.prepare()
-	w.kernel.Observe = x.observe
-	w.kernel.Select = x.selectNext
-	if err := w.kernel.Run(); err != nil && !errors.Is(err, errKnown) {
-		w.fail("%s", err)
+	w.Kernel.Observe = x.observe
+	w.Kernel.Select = x.selectNext
+	if err := w.Kernel.Run(); err != nil && !errors.Is(err, errKnown) {
+		w.Fail("%s", err)
 	}
-	if w.violation == nil && !x.quiet && !s.frozen {
-		w.fail("the explored part stopped before its end")
+	if w.Violation == nil && !x.quiet && !s.frozen {
+		w.Fail("the explored part stopped before its end")
 	}
-	if w.violation == nil && !s.frozen && quietFor == quietEnd && !x.hasEnded() {
-		w.fail("not everything has ended after %s", quietFor)
+	if w.Violation == nil && !s.frozen && quietFor == quietEnd && !x.hasEnded() {
+		w.Fail("not everything has ended after %s", quietFor)
 	}
-	if w.violation == nil && !s.frozen {
+	if w.Violation == nil && !s.frozen {
 		w.checkEnd()
 		x.checkResponses()
 	}
 	if story != nil {
-		*story = w.story
+		*story = w.Story
 	}
-	return w.violation
+	return w.Violation
 }
 
 // prepare makes the order, the faults and the actors.
@@ -189,14 +190,14 @@ func (x *explorer) prepare() {
 	s := *w.shops[0]
 	s.Operators = []string{"sandbox"}
 	x.order = x.newOrder(&s, function)
-	w.faults.Even = true
+	w.Faults.Even = true
 	for group, faults := range exploredFaults {
 		for _, fault := range faults {
-			w.faults.Set(group, fault, 1)
+			w.Faults.Set(group, fault, 1)
 		}
 	}
-	w.secrets.Set(bubbleStart, operatorSecret, exploredCredentials())
-	w.kernel.At(time.Time{}, eventQuiet, x.beginQuiet)
+	w.secrets.Set(history.Start, operatorSecret, exploredCredentials())
+	w.Kernel.At(time.Time{}, eventQuiet, x.beginQuiet)
 	if x.scope.Start != "" {
 		x.preparing = append(x.preparing, x.addRequest("first request"))
 	}
@@ -253,8 +254,8 @@ func (x *explorer) fault(label string, count int) int {
 	value := x.search.choose(label, count+1)
 	if value > 0 {
 		x.budget--
-		if x.world.hasStory {
-			x.world.logf("FAULT: %s (%d of %d)", label, value, count)
+		if x.world.HasStory {
+			x.world.Logf("FAULT: %s (%d of %d)", label, value, count)
 		}
 	}
 	return value
@@ -301,7 +302,7 @@ func (x *explorer) observe() error {
 		return w.observe()
 	}
 	w.readChanges(func(record *model.Change) { x.records = append(x.records, record) })
-	return w.violation
+	return w.Violation
 }
 
 // hasEnded reports whether the order has ended, with nothing left to deliver. If not, the path is run again with a long
@@ -332,7 +333,7 @@ func (x *explorer) checkResponses() {
 	}
 	for _, r := range x.order.responses {
 		if r.Status == 201 && x.order.function != functionPay && effects != 1 {
-			x.world.fail("invariant 1: a response was %d, and there are %d effects", r.Status, effects)
+			x.world.Fail("invariant 1: a response was %d, and there are %d effects", r.Status, effects)
 		}
 	}
 }

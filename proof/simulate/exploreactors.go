@@ -55,12 +55,12 @@ func (x *explorer) newActor(kind rune, name, function string) *actor {
 // offer lets the search start an actor.
 func (x *explorer) offer(a *actor) {
 	a.started, a.ended, a.made, a.hasResult = false, false, access{}, false
-	x.world.kernel.At(time.Time{}, a.name, func() {
+	x.world.Kernel.At(time.Time{}, a.name, func() {
 		if x.quiet {
 			return
 		}
 		a.started = true
-		x.world.logf("-- %s", a.name)
+		x.world.Logf("-- %s", a.name)
 		a.start()
 	})
 }
@@ -103,7 +103,7 @@ func (x *explorer) addRequest(name string) *actor {
 			if !came {
 				return
 			}
-			w.logf("%s: response %d %s", a.name, response.Status, response.MessageID)
+			w.Logf("%s: response %d %s", a.name, response.Status, response.MessageID)
 			w.checker.response(o, response)
 			o.responses = append(o.responses, response)
 		})
@@ -124,7 +124,7 @@ func (x *explorer) addCallback(name string) *actor {
 	a.start = func() {
 		if next, soon := x.nextCallback(); soon && len(x.callbacks) == 0 {
 			x.jump(next)
-			x.world.kernel.At(next, eventContinues, func() { x.sendCallback(a) })
+			x.world.Kernel.At(next, eventContinues, func() { x.sendCallback(a) })
 			return
 		}
 		x.sendCallback(a)
@@ -161,12 +161,12 @@ func (x *explorer) sendCallback(a *actor) {
 	x.callbacks = append(x.callbacks[:place:place], x.callbacks[place+1:]...)
 	payload, err := outside.CallbackEvent(callback.URL, callback.Body)
 	if err != nil {
-		w.fail("%s", err)
+		w.Fail("%s", err)
 		return
 	}
 	x.invoke(a, payload, func(r result) {
 		response, _ := w.responseOf(a.function, r)
-		w.logf("callback %s: response %d", callback.Status, response.Status)
+		w.Logf("callback %s: response %d", callback.Status, response.Status)
 		w.checker.callback(callback, response.Status)
 		x.operator.Report(time.Now(), callback, response.Status)
 		if x.moreCallbacks > 0 && !r.lost { // else the others come in the quiet end
@@ -217,7 +217,7 @@ func (x *explorer) run(a *actor, done func(result), task func() result) {
 		}
 		finished, a.ended = true, true
 		r.lost = r.lost || a.Crashed()
-		x.world.logf("%s: ended, lost %v", a.name, r.lost)
+		x.world.Logf("%s: ended, lost %v", a.name, r.lost)
 		done(r)
 	}
 	if x.fault("lost before it begins", 1) > 0 {

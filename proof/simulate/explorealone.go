@@ -120,12 +120,12 @@ func (x *explorer) checkAccess(i *exploredInstance, name string, made access) {
 		}
 		reaches := x.footprint(a)
 		if made.writes&^reaches.writes != 0 || made.reads&^(reaches.reads|reaches.writes) != 0 {
-			x.world.fail("explore: the call %s is outside of the footprint of %s", name, a.name)
+			x.world.Fail("explore: the call %s is outside of the footprint of %s", name, a.name)
 		}
 		a.addCall(made)
 		for _, other := range i.pending {
 			if !i.tasksMeet && other.meets(made) {
-				x.world.fail("explore: %s makes two calls at once that meet, one is %s", a.name, name)
+				x.world.Fail("explore: %s makes two calls at once that meet, one is %s", a.name, name)
 			}
 		}
 	}

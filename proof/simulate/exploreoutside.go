@@ -38,7 +38,7 @@ type exploredInstance struct {
 
 // newInstance makes an instance of a function, "" for a program of a person.
 func (x *explorer) newInstance(function string) *exploredInstance {
-	i := &exploredInstance{Instance: x.world.kernel.NewInstance(function), function: function,
+	i := &exploredInstance{Instance: x.world.Kernel.NewInstance(function), function: function,
 		pending: map[string]access{}, tasks: taskNames{tasks: map[uint64]*namedTask{}}}
 	i.drawFrom(uint64(i.Number())) //nolint:gosec // positive
 	i.seen.inOrder = x.scope.Full
@@ -134,7 +134,7 @@ func (x *explorer) gate(ctx context.Context, i *exploredInstance, name string, a
 
 // crash ends the calling task's instance.
 func (x *explorer) crash(i *exploredInstance, where string) {
-	x.world.logf("%s: crashes %s", i.Name, where)
+	x.world.Logf("%s: crashes %s", i.Name, where)
 	i.Crash()
 	i.Exit()
 }
@@ -220,7 +220,7 @@ func (x *explorer) chooseFate(name string, writes bool) tableFate {
 		fate = fateFailed
 	}
 	if fate != fateNormal {
-		x.world.logf("%s: %s", name, fateNames[fate])
+		x.world.Logf("%s: %s", name, fateNames[fate])
 	}
 	return fate
 }
@@ -258,9 +258,9 @@ func (x *explorer) applyLate(i *exploredInstance, call model.Call, apply func())
 	name := "late " + call.String()
 	late := lateWrite{i.seen.sum + hashBytes([]byte(name)), tableAccess(call)}
 	x.late = append(x.late, late)
-	x.world.kernel.At(time.Time{}, name, func() {
+	x.world.Kernel.At(time.Time{}, name, func() {
 		x.late = slices.DeleteFunc(x.late, func(other lateWrite) bool { return other == late })
-		x.world.logf("%s", name)
+		x.world.Logf("%s", name)
 		apply()
 	})
 }
@@ -315,12 +315,12 @@ func (x *explorer) serve(request *http.Request, body []byte) exchange {
 	}
 	o := x.world.operators[request.URL.Host]
 	if o == nil {
-		x.world.fail("a request to the unknown host %s", request.URL.Host)
+		x.world.Fail("a request to the unknown host %s", request.URL.Host)
 		return exchange{Failure: outside.ConnectionRefused}
 	}
 	x.operator = o
 	response := o.Serve(time.Now(), request, body, x)
-	x.world.logf("operator %s: %s: %s", o.Name, routeCall(request), describe(response))
+	x.world.Logf("operator %s: %s: %s", o.Name, routeCall(request), describe(response))
 	return response
 }
 

@@ -35,12 +35,12 @@ func (x *explorer) addPerson() {
 			x.operator.Advance(time.Now()) // a payer may have decided meanwhile
 		}
 		act := acts[x.search.choose("which act", len(acts))]
-		x.world.logf("person: %s", act.name)
+		x.world.Logf("person: %s", act.name)
 		a.seen.add("act", hashBytes([]byte(act.name)))
 		a.act = act.reaches
 		x.run(a, func(r result) {
 			if r.err != nil {
-				x.world.logf("person: %s", r.err)
+				x.world.Logf("person: %s", r.err)
 			}
 		}, func() result { return result{err: act.do(context.Background())} })
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/kernel"
 	"mobilegateway/shared/ledger"
 )
@@ -226,7 +227,7 @@ func isReady(a *actor, ready []kernel.Waiting) bool {
 
 // stall lets an invocation make no step until time has passed.
 func (x *explorer) stall(a *actor) {
-	x.world.logf("FAULT: %s stalls", a.name)
+	x.world.Logf("FAULT: %s stalls", a.name)
 	a.stalled, a.stalledAt = true, time.Now()
 }
 
@@ -245,9 +246,9 @@ func (x *explorer) anyDelivers() bool {
 // passTime lets time pass to a time.
 func (x *explorer) passTime(at time.Time) {
 	x.jumps++
-	x.world.logf("-- time passes to %s", at.Sub(bubbleStart))
+	x.world.Logf("-- time passes to %s", at.Sub(history.Start))
 	x.jump(at)
-	x.world.kernel.At(at, eventContinues, func() {})
+	x.world.Kernel.At(at, eventContinues, func() {})
 }
 
 // jump makes the next steps wait for a time.
@@ -257,20 +258,20 @@ func (x *explorer) jump(at time.Time) { x.jumpTo = at }
 func (x *explorer) beginQuiet() {
 	w := x.world
 	x.quiet = true
-	w.kernel.Select = nil
+	w.Kernel.Select = nil
 	end := x.outsideHash()
 	if x.search.ends[end] && !x.search.isReplay {
 		x.search.frozen = true
 		return
 	}
 	x.search.ends[end] = true
-	w.logf("-- the quiet end")
+	w.Logf("-- the quiet end")
 	if x.quietFor > quietEnd {
-		w.faultsEnd = time.Now()
+		w.FaultsEnd = time.Now()
 		w.planRounds()
 	} else {
-		w.calmFrom, w.lastRound, w.end = time.Now(), time.Now().Add(x.quietFor/2), time.Now().Add(x.quietFor)
-		w.kernel.At(w.lastRound, "round of the engineer", w.engineerRound)
+		w.CalmFrom, w.LastRound, w.End = time.Now(), time.Now().Add(x.quietFor/2), time.Now().Add(x.quietFor)
+		w.Kernel.At(w.LastRound, "round of the engineer", w.engineerRound)
 	}
 	for _, record := range x.records {
 		w.stream.pending[record.Shard] = append(w.stream.pending[record.Shard], record)
@@ -284,6 +285,6 @@ func (x *explorer) beginQuiet() {
 	}
 	w.scheduleSweep()
 	if len(w.orders[0].responses) == 0 && strings.HasPrefix(x.scope.Actors, "RR") {
-		w.kernel.At(time.Now().Add(10*time.Minute), "retry", func() { w.request(x.order, ownBody) })
+		w.Kernel.At(time.Now().Add(10*time.Minute), "retry", func() { w.request(x.order, ownBody) })
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/money"
@@ -71,7 +72,7 @@ func (c *checker) effect(o *outside.Operator, effect outside.Effect) {
 // isReused reports whether the key of an SMS was used again after its entry had expired, which is another SMS.
 func (c *checker) isReused(effect outside.Effect) bool {
 	e := c.entries[c.byUpstream[effect.Kind+" "+effect.Key]]
-	return e != nil && e.CreatedAt.Add(-maxSkew).After(effect.At)
+	return e != nil && e.CreatedAt.Add(-history.MaxSkew).After(effect.At)
 }
 
 // lied reports whether an operator has lied about a key.
@@ -135,7 +136,7 @@ func (c *checker) checkEffect(e *ledger.Entry) {
 // expiredBefore reports whether a payment had ended, by its operator's own word or after its lifetime, before its payer
 // paid after all. A payment that ends too early is found when it ends (see expired).
 func (c *checker) expiredBefore(e *ledger.Entry, effect outside.Effect) bool {
-	return e.Kind == ledger.Payment && e.StatusFinal() && effect.LastAt.After(e.FinalAt.Add(-maxSkew))
+	return e.Kind == ledger.Payment && e.StatusFinal() && effect.LastAt.After(e.FinalAt.Add(-history.MaxSkew))
 }
 
 // checkProgress checks that everything that had its time is final or listed, and delivered, dead or parked (invariants
@@ -150,23 +151,23 @@ func (w *World) checkProgress() {
 		if e.Claim.Status == ledger.Successful {
 			bound = claimBound
 		}
-		if now.Sub(latest(e.ReservedAt, e.CreatedAt, e.Claim.At, w.calmFrom)) > bound {
+		if now.Sub(history.Latest(e.ReservedAt, e.CreatedAt, e.Claim.At, w.CalmFrom)) > bound {
 			c.checkFinal(e)
 		}
 		for place, n := range e.Outbox.Waiting {
-			waits := now.Sub(latest(n.At, w.calmFrom, lastReplay(e)))
+			waits := now.Sub(history.Latest(n.At, w.CalmFrom, lastReplay(e)))
 			isParked := n.Parked && !w.isEnabled(e.Merchant.ID, e.Outbox.URL)
 			if n.DeadReason == "" && !isParked && !isBehindParked(e, place) && waits > deliveryBound {
 				c.fail(8, "%s: the notification of %s (place %d) is neither delivered nor dead", e.Key, n.Status, place)
 			}
 		}
-		if e.UserSMS.State == ledger.UserSMSDue && now.Sub(latest(e.FinalAt, w.calmFrom)) > finalBound {
+		if e.UserSMS.State == ledger.UserSMSDue && now.Sub(history.Latest(e.FinalAt, w.CalmFrom)) > finalBound {
 			c.fail(8, "%s: the payer's SMS is still due", e.Key)
 		}
 	}
 	first := w.firstDue()
-	if !first.IsZero() && now.Sub(latest(first, w.calmFrom)) > 2*time.Hour {
-		c.fail(7, "the due index still has an entry of %s", first.Sub(bubbleStart))
+	if !first.IsZero() && now.Sub(history.Latest(first, w.CalmFrom)) > 2*time.Hour {
+		c.fail(7, "the due index still has an entry of %s", first.Sub(history.Start))
 	}
 }
 
@@ -175,21 +176,11 @@ func isBehindParked(e *ledger.Entry, place int) bool {
 	return slices.ContainsFunc(e.Outbox.Waiting[:place], func(n ledger.Notification) bool { return n.Parked })
 }
 
-func latest(times ...time.Time) time.Time {
-	var last time.Time
-	for _, at := range times {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last
-}
-
 // lastReplay is when a notification of an entry was last replayed, zero for never.
 func lastReplay(e *ledger.Entry) time.Time {
 	var last time.Time
 	for _, replay := range e.Outbox.Replays {
-		last = latest(last, replay.At)
+		last = history.Latest(last, replay.At)
 	}
 	return last
 }
@@ -205,7 +196,7 @@ func (c *checker) checkFinal(e *ledger.Entry) {
 	if isOpen && (!listed || time.Since(at) > listedBound) {
 		since := "never"
 		if listed {
-			since = at.Sub(bubbleStart).String()
+			since = at.Sub(history.Start).String()
 		}
 		c.fail(7, "%s is %s/%s, and was last listed at %s", e.Key, e.State, e.Status, since)
 	}
@@ -213,15 +204,15 @@ func (c *checker) checkFinal(e *ledger.Entry) {
 
 // checkEnded checks that the engineer's acts have ended every alarm and delivered what was parked (invariant 10).
 func (c *checker) checkEnded(e *ledger.Entry) {
-	if c.world.lastRound.IsZero() {
+	if c.world.LastRound.IsZero() {
 		return // a world without an engineer
 	}
 	now := time.Now()
-	if at, listed := c.listed[e.ID]; listed && now.Sub(at) <= listedBound && at.After(c.world.lastRound) {
+	if at, listed := c.listed[e.ID]; listed && now.Sub(at) <= listedBound && at.After(c.world.LastRound) {
 		c.fail(10, "%s is %s/%s, and is still listed after the acts of the engineer", e.Key, e.State, e.Status)
 	}
 	for _, n := range e.Outbox.Waiting {
-		if now.Sub(latest(n.At, c.world.lastRound)) > listedBound {
+		if now.Sub(history.Latest(n.At, c.world.LastRound)) > listedBound {
 			c.fail(10, "%s: the notification of %s is undelivered after the acts of the engineer: dead %q, parked %v",
 				e.Key, n.Status, n.DeadReason, n.Parked)
 		}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/shared/ledger"
 )
 
@@ -28,7 +29,7 @@ func (c *checker) flagged(key string, before, after *ledger.Entry) {
 	if after.Kind == ledger.Payment {
 		since, bound = before.ReservedAt, pendingBound
 		if before.Claim.Status == ledger.Successful {
-			since, bound = latest(before.ReservedAt, before.Claim.At), claimedBound
+			since, bound = history.Latest(before.ReservedAt, before.Claim.At), claimedBound
 		}
 		isOver = before.State == ledger.Done && !before.StatusFinal() && after.StatusFinal()
 	}

@@ -17,6 +17,7 @@ import (
 	"mobilegateway/functions/token"
 	"mobilegateway/proof/simulate/kernel"
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/settings"
 	"mobilegateway/shared/wiring"
@@ -83,7 +84,7 @@ func (w *World) responseOf(function string, r result) (response outside.Response
 	}
 	response, err := outside.ReadResponse(r.payload)
 	if err != nil {
-		w.fail("%s: %s", function, err)
+		w.Fail("%s: %s", function, err)
 	}
 	return response, err == nil
 }
@@ -107,25 +108,25 @@ func (w *World) invoke(function string, payload []byte, done func(result)) {
 		}
 		i.Freeze()
 		i.ended = time.Now()
-		w.logf("%s: invocation ended, lost %v", i.Name, r.lost)
+		w.Logf("%s: invocation ended, lost %v", i.Name, r.lost)
 		if !i.overdue {
 			done(r)
 		}
 	}
-	w.kernel.At(deadline, function+" timeout", func() {
+	w.Kernel.At(deadline, function+" timeout", func() {
 		switch {
 		case finished:
 		case i.frozen:
-			w.logf("%s: its caller gives up, while it is frozen", i.Name)
+			w.Logf("%s: its caller gives up, while it is frozen", i.Name)
 			i.overdue = true
 			done(result{lost: true})
 		default:
-			w.logf("%s: timed out", i.Name)
+			w.Logf("%s: timed out", i.Name)
 			w.crash(i)
 			finish(result{lost: true})
 		}
 	})
-	w.logf("%s: invoked", i.Name)
+	w.Logf("%s: invoked", i.Name)
 	i.Start(func() {
 		defer func() { finish(result{lost: true}) }()
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
@@ -165,17 +166,17 @@ func (w *World) pickInstance(function string) *instance {
 		kept = append(kept, i)
 	}
 	w.pool[function] = kept
-	if len(idle) > 0 && !w.tape.Happens("cold start", w.rates.coldStart) {
-		return idle[w.tape.Choose("instance", len(idle))]
+	if len(idle) > 0 && !w.Tape.Happens("cold start", w.Rates.ColdStart) {
+		return idle[w.Tape.Choose("instance", len(idle))]
 	}
 	return w.newInstance(function)
 }
 
 // newInstance starts an instance with its own clock and caches.
 func (w *World) newInstance(function string) *instance {
-	i := &instance{Instance: w.kernel.NewInstance(function), function: function}
+	i := &instance{Instance: w.Kernel.NewInstance(function), function: function}
 	i.Skew = w.drawSkew()
-	i.newer = w.hasNewerVersion && w.tape.Choose("newer version", 2) == 1
+	i.newer = w.hasNewerVersion && w.Tape.Choose("newer version", 2) == 1
 	i.handler = must(constructors[function](wiring.NewDependencies(w.outsideOf(i), w.environment)))
 	w.pool[function] = append(w.pool[function], i)
 	return i
@@ -183,10 +184,10 @@ func (w *World) newInstance(function string) *instance {
 
 // drawSkew draws how much a clock is wrong.
 func (w *World) drawSkew() time.Duration {
-	if w.rates.skew == 0 {
+	if w.Rates.Skew == 0 {
 		return 0
 	}
-	return draw(w, "clock skew", 0, time.Second, -time.Second, 20*time.Second, -20*time.Second)
+	return tape.Draw(w.Tape, "clock skew", 0, time.Second, -time.Second, 20*time.Second, -20*time.Second)
 }
 
 // environment is the environment of every function.
@@ -236,7 +237,7 @@ type secretSource struct {
 // Fetch implements secret.Source.
 func (s secretSource) Fetch(ctx context.Context, id string) ([]byte, error) {
 	s.world.gate(s.instance, "secret "+id)
-	value, err := s.world.secrets.Fetch(time.Now(), id, s.world.tape)
+	value, err := s.world.secrets.Fetch(time.Now(), id, s.world.Tape)
 	if err == context.DeadlineExceeded { //nolint:errorlint // the model's own value
 		_ = s.instance.Sleep(ctx, time.Hour)
 	}

@@ -10,16 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 )
-
-// window is a time in which something is broken.
-type window struct{ from, to time.Time }
-
-func (w window) contains(at time.Time) bool { return !at.Before(w.from) && at.Before(w.to) }
 
 // hazard is one kind of trouble that a history can have, beside the faults with a rate.
 type hazard struct {
@@ -46,7 +43,7 @@ var hazards = []hazard{
 	{name: "an engineer at work", plan: (*World).planEarlyEngineer},
 	{name: "a newer version", plan: func(w *World, _ time.Duration) { w.hasNewerVersion = true }},
 	{name: "denied addresses", plan: func(w *World, _ time.Duration) { w.hasDeniedAddresses = true }},
-	{name: "sweeps started twice", plan: func(w *World, _ time.Duration) { w.rates.doubleSweep = 200 }},
+	{name: "sweeps started twice", plan: func(w *World, _ time.Duration) { w.Rates.DoubleSweep = 200 }},
 	{name: "a short retention", plan: (*World).planShortRetention},
 	{name: "crashes at a few calls", plan: (*World).planCrashProneCalls},
 	{name: "changes by an engineer", plan: (*World).planChanges, rarity: 60},
@@ -67,35 +64,14 @@ const hazardRarity = 12
 // drawHazards draws the hazards of a history.
 func (w *World) drawHazards(length time.Duration) {
 	for _, h := range hazards {
-		rarity, choose := cmp.Or(h.rarity, hazardRarity), w.tape.Choose
+		rarity, choose := cmp.Or(h.rarity, hazardRarity), w.Tape.Choose
 		if h.isLater {
-			choose = w.tape.ChooseApart
+			choose = w.Tape.ChooseApart
 		}
 		if choose("has "+h.name, rarity) == rarity-1 {
-			w.count("hazard: " + h.name)
+			w.Count("hazard: " + h.name)
 			h.plan(w, length)
 		}
-	}
-}
-
-// drawStart draws when something begins.
-func (w *World) drawStart(length time.Duration) time.Time {
-	const parts = 8
-	return bubbleStart.Add(length / parts * time.Duration(w.tape.Choose("start of a hazard", parts)))
-}
-
-// drawWindow draws when something is broken. The world is calm only after the end.
-func (w *World) drawWindow(length time.Duration, lengths ...time.Duration) window {
-	from := w.drawStart(length)
-	to := from.Add(draw(w, "length of a hazard", lengths...))
-	w.brokenUntil(to)
-	return window{from, to}
-}
-
-// brokenUntil records that something is broken until a time.
-func (w *World) brokenUntil(at time.Time) {
-	if at.After(w.calmFrom) {
-		w.calmFrom = at
 	}
 }
 
@@ -103,15 +79,15 @@ func (w *World) brokenUntil(at time.Time) {
 var rings = []string{callbackSecret, webhookSecret, tokenSecret}
 
 func (w *World) planRotations(length time.Duration) {
-	for range 1 + w.tape.Choose("rotations", 3) {
-		ring := draw(w, "ring", rings...)
-		w.kernel.At(w.drawStart(length), "rotation", func() {
+	for range 1 + w.Tape.Choose("rotations", 3) {
+		ring := tape.Draw(w.Tape, "ring", rings...)
+		w.Kernel.At(w.DrawStart(length), "rotation", func() {
 			if w.secrets.Unreadable(time.Now(), ring) {
 				return // a person cannot read it either
 			}
-			w.logf("%s: a new key", ring)
+			w.Logf("%s: a new key", ring)
 			if err := w.addRingKey(ring); err != nil {
-				w.fail("add a key: %s", err)
+				w.Fail("add a key: %s", err)
 			}
 		})
 	}
@@ -120,7 +96,7 @@ func (w *World) planRotations(length time.Duration) {
 // addRingKey adds a key to a ring, as gatewayctl does: the public ring of the token keys is written first.
 func (w *World) addRingKey(ring string) error {
 	current, _ := w.secrets.Current(ring)
-	random, now := &reader{w.tape}, time.Now()
+	random, now := w.Tape, time.Now()
 	if ring != tokenSecret {
 		next, err := keyring.AddKey(current, random, now)
 		if err == nil {
@@ -139,13 +115,13 @@ func (w *World) addRingKey(ring string) error {
 
 // planTokenRotation changes the access token of every operator. The old one stays valid for an hour, or for a second.
 func (w *World) planTokenRotation(length time.Duration) {
-	overlap := draw(w, "overlap of access tokens", time.Hour, time.Second)
+	overlap := tape.Draw(w.Tape, "overlap of access tokens", time.Hour, time.Second)
 	const next = "operator-access-token-2"
-	w.kernel.At(w.drawStart(length), "token rotation", func() {
-		w.logf("operators: a new access token")
+	w.Kernel.At(w.DrawStart(length), "token rotation", func() {
+		w.Logf("operators: a new access token")
 		w.secrets.Set(time.Now(), operatorSecret, operatorCredentials(next))
 		w.setAccessTokens(next, operatorToken)
-		w.kernel.At(time.Now().Add(overlap), "end of the old token", func() { w.setAccessTokens(next) })
+		w.Kernel.At(time.Now().Add(overlap), "end of the old token", func() { w.setAccessTokens(next) })
 	})
 }
 
@@ -161,30 +137,30 @@ func (w *World) setAccessTokens(tokens ...string) {
 
 func (w *World) planUnreadableSecret(length time.Duration) {
 	all := append(slices.Clone(rings), publicSecret, operatorSecret)
-	broken := w.drawWindow(length, 10*time.Minute, 3*time.Hour, 26*time.Hour)
-	w.secrets.SetUnreadable(draw(w, "secret", all...), broken.from, broken.to)
+	broken := w.DrawWindow(length, 10*time.Minute, 3*time.Hour, 26*time.Hour)
+	w.secrets.SetUnreadable(tape.Draw(w.Tape, "secret", all...), broken.From, broken.To)
 }
 
 // planFailingTable makes the profile of one merchant unreadable, or lets all writes of the ledger fail.
 func (w *World) planFailingTable(length time.Duration) {
-	at := w.tape.Choose("failing table", len(w.shops)+1)
+	at := w.Tape.Choose("failing table", len(w.shops)+1)
 	if at == len(w.shops) {
-		w.readOnly = w.drawWindow(length, time.Minute, 20*time.Minute, 3*time.Hour)
+		w.readOnly = w.DrawWindow(length, time.Minute, 20*time.Minute, 3*time.Hour)
 		return
 	}
-	w.unreadable[w.shops[at].profile.ID] = w.drawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
+	w.unreadable[w.shops[at].profile.ID] = w.DrawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
 }
 
 func (w *World) planSuspension(length time.Duration) {
-	s := draw(w, "shop", w.shops...)
-	suspended := w.drawWindow(length, 5*time.Minute, 10*time.Hour)
-	w.engineerAt(suspended.from, "suspension", func(i *instance) { w.suspend(s, i) })
-	w.engineerAt(suspended.to, "resumption", func(i *instance) { w.resume(s, i) })
+	s := tape.Draw(w.Tape, "shop", w.shops...)
+	suspended := w.DrawWindow(length, 5*time.Minute, 10*time.Hour)
+	w.engineerAt(suspended.From, "suspension", func(i *instance) { w.suspend(s, i) })
+	w.engineerAt(suspended.To, "resumption", func(i *instance) { w.resume(s, i) })
 }
 
 // planHangingOperator lets the calls of one kind at an operator hang for days.
 func (w *World) planHangingOperator(length time.Duration) {
-	w.planOutage(draw(w, "operator", w.shops[0].Operators...), length)
+	w.planOutage(tape.Draw(w.Tape, "operator", w.shops[0].Operators...), length)
 }
 
 // outageKinds and outageFaults are the kinds of calls that an outage concerns, "" for all, and what happens to them.
@@ -198,16 +174,16 @@ var (
 )
 
 func (w *World) planOutage(operatorName string, length time.Duration) {
-	broken := w.drawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
+	broken := w.DrawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
 	o := w.operators[operatorHost(operatorName)]
 	o.Outages = append(o.Outages, outside.Outage{
-		Kind: draw(w, "kind of outage", outageKinds...), From: broken.from, To: broken.to,
-		Fault: draw(w, "fault of outage", outageFaults...),
+		Kind: tape.Draw(w.Tape, "kind of outage", outageKinds...), From: broken.From, To: broken.To,
+		Fault: tape.Draw(w.Tape, "fault of outage", outageFaults...),
 	})
 }
 
 func (w *World) planStreamOff(length time.Duration) {
-	w.streamOff = w.drawWindow(length, time.Hour, 23*time.Hour)
+	w.streamOff = w.DrawWindow(length, time.Hour, 23*time.Hour)
 }
 
 // poisonRecords are records that no version of the gateway has written.
@@ -219,12 +195,12 @@ var poisonRecords = []string{
 }
 
 func (w *World) planPoisonRecords(length time.Duration) {
-	for range 1 + w.tape.Choose("poison records", 3) {
-		record := []byte(draw(w, "poison record", poisonRecords...))
-		w.kernel.At(w.drawStart(length), "poison record", func() {
+	for range 1 + w.Tape.Choose("poison records", 3) {
+		record := []byte(tape.Draw(w.Tape, "poison record", poisonRecords...))
+		w.Kernel.At(w.DrawStart(length), "poison record", func() {
 			w.invoke(functionRelay, record, func(r result) {
 				if r.err != nil {
-					w.fail("invariant 8: a poison record fails its batch: %s", r.err)
+					w.Fail("invariant 8: a poison record fails its batch: %s", r.err)
 				}
 			})
 		})
@@ -238,7 +214,7 @@ const (
 )
 
 func (w *World) planUndecodableItem(length time.Duration) {
-	w.kernel.At(w.drawStart(length), "undecodable item", func() {
+	w.Kernel.At(w.DrawStart(length), "undecodable item", func() {
 		w.undecodable = true
 		item := dynamoitem.Key(undecodableKey)
 		item["ds"] = dynamoitem.Text(strconv.Itoa(ledger.DueShard(ledger.Key{Kind: ledger.Charge, ID: undecodableID})))
@@ -246,16 +222,16 @@ func (w *World) planUndecodableItem(length time.Duration) {
 		item["v"] = dynamoitem.Text("not a number")
 		_, err := w.database.PutItem(&dynamodb.PutItemInput{TableName: aws.String(ledgerTable), Item: item})
 		if err != nil {
-			w.fail("store an undecodable item: %s", err)
+			w.Fail("store an undecodable item: %s", err)
 		}
 	})
 }
 
 // planDeletions deletes expired items some days late, or soon after their expiry.
 func (w *World) planDeletions(time.Duration) {
-	interval := draw(w, "interval of deletions", 6*time.Hour, 47*time.Hour)
-	for at := bubbleStart.Add(interval); at.Before(w.end); at = at.Add(interval) {
-		w.kernel.At(at, "deletions", func() {
+	interval := tape.Draw(w.Tape, "interval of deletions", 6*time.Hour, 47*time.Hour)
+	for at := history.Start.Add(interval); at.Before(w.End); at = at.Add(interval) {
+		w.Kernel.At(at, "deletions", func() {
 			for _, table := range []string{ledgerTable, limitTable} {
 				for _, key := range w.database.Expirable(table) {
 					w.database.Expire(table, key)
@@ -267,14 +243,14 @@ func (w *World) planDeletions(time.Duration) {
 
 // planEarlyEngineer lets the engineer work also while faults happen.
 func (w *World) planEarlyEngineer(length time.Duration) {
-	for range 1 + w.tape.Choose("rounds", 3) {
-		w.kernel.At(w.drawStart(length).Add(30*time.Minute), "engineer", w.engineerRound)
+	for range 1 + w.Tape.Choose("rounds", 3) {
+		w.Kernel.At(w.DrawStart(length).Add(30*time.Minute), "engineer", w.engineerRound)
 	}
 }
 
 // planShortRetention lets SMS expire within the history, and operators remember keys for longer.
 func (w *World) planShortRetention(time.Duration) {
-	w.smsRetention = draw(w, "retention of SMS", time.Hour, 30*time.Hour)
+	w.smsRetention = tape.Draw(w.Tape, "retention of SMS", time.Hour, 30*time.Hour)
 	for _, name := range w.shops[0].Operators {
 		w.operators[operatorHost(name)].KeyWindow = 60 * 24 * time.Hour
 	}
@@ -287,21 +263,21 @@ func (w *World) planForgottenRefusals(time.Duration) {
 	if w.smsRetention != 0 {
 		return
 	}
-	w.rates.freeze, w.losesRefusals = 0, true
-	w.faults.Set(outside.OperatorCalls, outside.FinalRefusal, 200)
+	w.Rates.Freeze, w.losesRefusals = 0, true
+	w.Faults.Set(outside.OperatorCalls, outside.FinalRefusal, 200)
 	for _, name := range w.shops[0].Operators {
 		w.operators[operatorHost(name)].ForgetsRefusals = true
 	}
 }
 
 // planStoppedTimers lets functions continue after a freeze as if no time had passed, so that outcomes are stored late.
-func (w *World) planStoppedTimers(time.Duration) { w.timersStop, w.rates.freeze = true, 60 }
+func (w *World) planStoppedTimers(time.Duration) { w.timersStop, w.Rates.Freeze = true, 60 }
 
 // planOtherLookups lets lookups report the success of a payment with another amount or currency.
 func (w *World) planOtherLookups(time.Duration) {
-	w.faults.Set(outside.LookupContents, outside.LookupOther, 400)
-	w.faults.Set(outside.CallbackTimes, outside.CallbackNever, 300)
-	w.faults.Set(outside.Payers, outside.PayerFails, 300)
+	w.Faults.Set(outside.LookupContents, outside.LookupOther, 400)
+	w.Faults.Set(outside.CallbackTimes, outside.CallbackNever, 300)
+	w.Faults.Set(outside.Payers, outside.PayerFails, 300)
 }
 
 // accessToken is the access token at an operator: no two operators have the same.

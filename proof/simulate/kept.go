@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
 )
@@ -79,7 +80,7 @@ func (c *checker) expired(key string, before, after *ledger.Entry) {
 	}
 	status, at, found := c.world.operators[operatorHost(after.Route.Operator)].FinalStatus(after.Route.UpstreamKey)
 	isEnded := found && status == string(ledger.Expired) && !at.After(time.Now())
-	if age := time.Since(after.ReservedAt); age < paymentLifetime-maxSkew && !isEnded {
+	if age := time.Since(after.ReservedAt); age < paymentLifetime-history.MaxSkew && !isEnded {
 		c.fail(1, "%s expired %s after its reservation, and its operator may still end it", key, age)
 	}
 }

@@ -148,10 +148,10 @@ func (c *checker) checkLinearizable(o *order) {
 	history := make([]porcupine.Operation, len(o.calls))
 	for i, made := range o.calls {
 		given, end := classify(o.function, made.response), int64(made.end)
-		given.maybeReleased = c.world.rates.freeze > 0 || c.world.rates.table > 0
+		given.maybeReleased = c.world.Rates.Freeze > 0 || c.world.Rates.Table > 0
 		// A platform's lookup may prove that an unknown payment was never sent. So it may be released between two
 		// requests.
-		if given.kind == responseReleased && (c.world.rates.table > 0 || c.world.platforms != nil) {
+		if given.kind == responseReleased && (c.world.Rates.Table > 0 || c.world.platforms != nil) {
 			given = observation{}
 		}
 		if made.lost {

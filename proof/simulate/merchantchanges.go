@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/ledger"
 )
 
@@ -23,14 +25,14 @@ type merchantState struct {
 // engineer suspends it, or limits its rate.
 func (w *World) planBusyMerchant(length time.Duration) {
 	const interval, rounds, atOnce = 20 * time.Second, 21, 3
-	s := draw(w, "shop", w.shops...)
+	s := tape.Draw(w.Tape, "shop", w.shops...)
 	o := w.newOrder(s, functionCharge, 10*extraOrders)
-	o.start = w.drawStart(length).Add(time.Minute)
-	change := draw(w, "change of a busy merchant", w.suspendShortly, w.limitRequests)
+	o.start = w.DrawStart(length).Add(time.Minute)
+	change := tape.Draw(w.Tape, "change of a busy merchant", w.suspendShortly, w.limitRequests)
 	w.engineerAt(o.start.Add(interval/2), "change", func(i *instance) { change(s, i) })
 	for number := range rounds * atOnce {
 		at := o.start.Add(time.Duration(number/atOnce) * interval)
-		w.kernel.At(at, "status read", func() { w.readStatus(o, readerOwner) })
+		w.Kernel.At(at, "status read", func() { w.readStatus(o, readerOwner) })
 	}
 }
 
@@ -41,8 +43,8 @@ const requestRate = 1
 // and its rate. Clocks agree in this history, functions do not wait, and the table of limits responds.
 func (c *checker) limitedRate(s *shop) {
 	w, now := c.world, time.Now()
-	m, r := w.changed[s.Name], w.rates
-	if m.limitedAt.IsZero() || now.Sub(m.limitedAt) <= profileAge || r.skew+r.freeze+r.table > 0 {
+	m, r := w.changed[s.Name], w.Rates
+	if m.limitedAt.IsZero() || now.Sub(m.limitedAt) <= profileAge || r.Skew+r.Freeze+r.Table > 0 {
 		return
 	}
 	if now.Sub(m.readsFrom) >= time.Second {
@@ -50,22 +52,22 @@ func (c *checker) limitedRate(s *shop) {
 	}
 	if m.reads++; m.reads > 2*requestRate {
 		c.fail(5, "%s may make %d request a second since %s, and made %d", s.Name, requestRate,
-			m.limitedAt.Sub(bubbleStart), m.reads)
+			m.limitedAt.Sub(history.Start), m.reads)
 	}
 }
 
 // planNewAddress lets an engineer change the provisioned address of a merchant whose server is well, and replay a
 // payment before and after that.
 func (w *World) planNewAddress(length time.Duration) {
-	s := draw(w, "shop", w.shops...)
+	s := tape.Draw(w.Tape, "shop", w.shops...)
 	w.servers[s.host].Faults = &outside.Faults{}
 	provisioned := *s
 	provisioned.NotifyURL = ""
 	o := w.newOrder(&provisioned, functionPay, 10*extraOrders)
-	o.start = w.drawStart(length)
-	w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
-	moved := o.start.Add(draw(w, "time of a new address", 10*time.Minute, 26*time.Hour))
-	w.brokenUntil(moved.Add(time.Hour))
+	o.start = w.DrawStart(length)
+	w.Kernel.At(o.start, "order", func() { w.request(o, ownBody) })
+	moved := o.start.Add(tape.Draw(w.Tape, "time of a new address", 10*time.Minute, 26*time.Hour))
+	w.BrokenUntil(moved.Add(time.Hour))
 	replay := []string{"deliveries", "replay", o.wanted.Key}
 	w.engineerAt(moved, "new address", func(i *instance) {
 		w.runCommand(i, replay...)
@@ -76,7 +78,7 @@ func (w *World) planNewAddress(length time.Duration) {
 		}
 		w.runCommand(i, replay...)
 	})
-	w.kernel.At(moved.Add(10*time.Minute), "replay", func() { w.engineer([][]string{replay}) })
+	w.Kernel.At(moved.Add(10*time.Minute), "replay", func() { w.engineer([][]string{replay}) })
 }
 
 // newAddress ends a provisioned address after its change.
@@ -85,9 +87,9 @@ const newAddress = "/2"
 // checkAddress checks that a replay after a change of the provisioned address does not go to the old one (invariant 8).
 func (c *checker) checkAddress(s *shop, receipt outside.Receipt) {
 	moved, e := c.world.changed[s.Name].movedAt, c.entries[ledger.Key{Kind: ledger.Payment, ID: receipt.Order}.String()]
-	if receipt.URL == s.profile.NotifURL && !moved.IsZero() && c.world.rates.freeze == 0 && e != nil &&
+	if receipt.URL == s.profile.NotifURL && !moved.IsZero() && c.world.Rates.Freeze == 0 && e != nil &&
 		lastReplay(e).After(moved) {
-		c.fail(8, "%s: the replay of %s went to %s, which was changed at %s", e.Key, lastReplay(e).Sub(bubbleStart),
-			receipt.URL, moved.Sub(bubbleStart))
+		c.fail(8, "%s: the replay of %s went to %s, which was changed at %s", e.Key, lastReplay(e).Sub(history.Start),
+			receipt.URL, moved.Sub(history.Start))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	model "mobilegateway/world/dynamodb"
 )
@@ -80,13 +81,13 @@ func (w *World) serveOperator(request *http.Request, body []byte) exchange {
 	}
 	o := w.operators[request.URL.Host]
 	if o == nil {
-		w.fail("a request to the unknown operator %s", request.URL.Host)
+		w.Fail("a request to the unknown operator %s", request.URL.Host)
 		return exchange{Failure: outside.ConnectionRefused}
 	}
 	w.checker.checkOperatorBody(o, body)
-	response := o.Serve(time.Now(), request, body, w.tape)
-	if w.hasStory {
-		w.logf("operator %s: %s: %s", o.Name, routeCall(request), describe(response))
+	response := o.Serve(time.Now(), request, body, w.Tape)
+	if w.HasStory {
+		w.Logf("operator %s: %s: %s", o.Name, routeCall(request), describe(response))
 	}
 	w.scheduleOperator(o)
 	return response
@@ -96,10 +97,10 @@ func (w *World) serveOperator(request *http.Request, body []byte) exchange {
 func (w *World) serveMerchant(request *http.Request, body []byte) exchange {
 	server := w.servers[request.URL.Host]
 	if server == nil {
-		w.fail("invariant 5: a notification to the denied address %s", request.URL)
+		w.Fail("invariant 5: a notification to the denied address %s", request.URL)
 		return exchange{Failure: outside.ConnectionRefused}
 	}
-	return server.Serve(time.Now(), request, body, w.tape)
+	return server.Serve(time.Now(), request, body, w.Tape)
 }
 
 func describe(response exchange) string {
@@ -129,32 +130,32 @@ func (w *World) tableGate(i *instance, call model.Call) model.Decision {
 	w.writer = i
 	decision := model.Decision{}
 	if w.isUnreadable(call) {
-		w.count("table: unreadable profile")
+		w.Count("table: unreadable profile")
 		decision.Outcome = model.InternalError
 		return decision
 	}
-	if call.Writes && call.Table == ledgerTable && w.readOnly.contains(time.Now()) {
-		w.count("table: no write of the ledger")
+	if call.Writes && call.Table == ledgerTable && w.readOnly.Contains(time.Now()) {
+		w.Count("table: no write of the ledger")
 		decision.Outcome = model.InternalError
 		return decision
 	}
-	if !w.faultsOn() {
+	if !w.FaultsOn() {
 		return decision
 	}
-	if (call.Index != "" || !call.Writes && !call.Consistent) && w.tape.Happens("index lags", w.rates.lag) {
-		decision.Lag = model.Lag{Writes: 1 + w.tape.Choose("hidden writes", 3), Age: 5 * time.Second}
+	if (call.Index != "" || !call.Writes && !call.Consistent) && w.Tape.Happens("index lags", w.Rates.Lag) {
+		decision.Lag = model.Lag{Writes: 1 + w.Tape.Choose("hidden writes", 3), Age: 5 * time.Second}
 	}
-	if !w.tape.Happens("table fault", w.rates.table) {
+	if !w.Tape.Happens("table fault", w.Rates.Table) {
 		return decision
 	}
-	decision.Outcome = tableOutcomes[w.tape.Choose("kind of table fault", len(tableOutcomes))]
-	if call.Operation == "TransactWriteItems" && w.tape.Choose("transaction conflict", 3) == 2 {
+	decision.Outcome = tableOutcomes[w.Tape.Choose("kind of table fault", len(tableOutcomes))]
+	if call.Operation == "TransactWriteItems" && w.Tape.Choose("transaction conflict", 3) == 2 {
 		decision.Outcome = model.Conflict
-		decision.ConflictAt = w.tape.Choose("conflict at", len(call.Items))
+		decision.ConflictAt = w.Tape.Choose("conflict at", len(call.Items))
 	}
 	w.amountsMayStay = w.amountsMayStay || call.Table == limitTable
-	w.count("table: " + outcomeNames[decision.Outcome])
-	w.logf("%s: %s: %s", i.Name, call, outcomeNames[decision.Outcome])
+	w.Count("table: " + outcomeNames[decision.Outcome])
+	w.Logf("%s: %s: %s", i.Name, call, outcomeNames[decision.Outcome])
 	return decision
 }
 
@@ -165,7 +166,7 @@ func (w *World) isUnreadable(call model.Call) bool {
 	}
 	return slices.ContainsFunc(call.Items, func(target model.Target) bool {
 		broken, found := w.unreadable[strings.TrimPrefix(target.Key, "merchant#")]
-		return found && broken.contains(time.Now())
+		return found && broken.Contains(time.Now())
 	})
 }
 
@@ -186,9 +187,9 @@ var tableCalls = map[string]string{
 
 // applyLate applies a write some time after its client gave up, or never.
 func (w *World) applyLate(i *instance, call model.Call, apply func()) {
-	wait := draw(w, "late write", 100*time.Millisecond, time.Second, 3*time.Second, time.Minute)
-	w.kernel.At(time.Now().Add(wait), "late write", func() {
-		w.logf("late write applied: %s", call)
+	wait := tape.Draw(w.Tape, "late write", 100*time.Millisecond, time.Second, 3*time.Second, time.Minute)
+	w.Kernel.At(time.Now().Add(wait), "late write", func() {
+		w.Logf("late write applied: %s", call)
 		w.writer = i
 		apply()
 	})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/money"
 )
@@ -31,7 +32,7 @@ func (a *amounts) refusal(o *order, began int) {
 		a.checker.fail(6, "the amount %s: %s", o.wanted.Amount, err)
 		return
 	}
-	sent := []time.Time{time.Now().Add(-maxSkew - defaultTimeout), time.Now().Add(maxSkew)}
+	sent := []time.Time{time.Now().Add(-history.MaxSkew - defaultTimeout), time.Now().Add(history.MaxSkew)}
 	if e := a.checker.entries[o.key().String()]; e != nil {
 		sent = append(sent, e.SentAt)
 	}

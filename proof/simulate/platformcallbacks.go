@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
 )
@@ -61,14 +62,14 @@ func (p *platform) RoundTrip(request *http.Request) (*http.Response, error) {
 		method: request.Method, address: request.URL.String(), body: body,
 		signature: request.Header.Get("Wave-Signature"),
 	}
-	if w.faultsOn() && w.tape.Happens("platform callback fault", p.rate) {
-		copies = w.tape.Choose("copies of the callback", 3)
-		wait = []time.Duration{0, time.Minute, 3 * time.Hour}[w.tape.Choose("delay of the callback", 3)]
-		w.count("platform: callback lost, late or twice")
-		p.addFalse(&own, w.tape.Choose("content of the callback", contentCount), wait)
+	if w.HappensNow("platform callback fault", p.rate) {
+		copies = w.Tape.Choose("copies of the callback", 3)
+		wait = []time.Duration{0, time.Minute, 3 * time.Hour}[w.Tape.Choose("delay of the callback", 3)]
+		w.Count("platform: callback lost, late or twice")
+		p.addFalse(&own, w.Tape.Choose("content of the callback", contentCount), wait)
 	}
 	for range copies {
-		w.kernel.At(time.Now().Add(wait), "platform callback", func() { p.callBack(own) })
+		w.Kernel.At(time.Now().Add(wait), "platform callback", func() { p.callBack(own) })
 	}
 	return (&exchange{Status: http.StatusOK}).Result(request)
 }
@@ -82,22 +83,22 @@ func (p *platform) addFalse(own *platformCallback, content int, wait time.Durati
 	case own.signature != "":
 		return
 	case content == contentUnread:
-		w.count("platform: unread callback")
+		w.Count("platform: unread callback")
 		own.body = []byte(unreadBody)
 		return
 	case content == contentContradicting:
 		if other.body = p.contradict(*own); bytes.Equal(other.body, own.body) {
 			return
 		}
-		w.count("platform: contradicting callback")
+		w.Count("platform: contradicting callback")
 	case content == contentForeign && strings.HasSuffix(other.address, "/stub/"+platformSecret):
-		w.count("platform: callback by another account")
+		w.Count("platform: callback by another account")
 		other.address = strings.TrimSuffix(other.address, "stub/"+platformSecret) + otherAccount + "/" + otherSecret
 		other.body, other.isForeign = falsify(other.body), true
 	default:
 		return
 	}
-	w.kernel.At(time.Now().Add(wait), "false callback", func() { p.callBack(other) })
+	w.Kernel.At(time.Now().Add(wait), "false callback", func() { p.callBack(other) })
 }
 
 // falsify changes the amount of a payment, or the status of an SMS.
@@ -148,7 +149,7 @@ func (p *platform) callBack(c platformCallback) {
 	w := p.world
 	payload, err := outside.CallbackRequest(c.method, c.address, c.body, "Wave-Signature", c.signature)
 	if err != nil {
-		w.fail("%s", err)
+		w.Fail("%s", err)
 		return
 	}
 	stamp, _, _ := strings.Cut(strings.TrimPrefix(c.signature, "t="), ",")
@@ -163,7 +164,7 @@ func (p *platform) callBack(c platformCallback) {
 		if !came {
 			return
 		}
-		w.logf("platform: the callback (forged: %v, foreign: %v) got %d", c.isForged, c.isForeign, response.Status)
+		w.Logf("platform: the callback (forged: %v, foreign: %v) got %d", c.isForged, c.isForeign, response.Status)
 		switch {
 		case c.isForged && response.Status/100 == 2:
 			w.checker.fail(5, "a forged callback of a platform got %d", response.Status)
@@ -222,10 +223,11 @@ func (c *checker) unreadCallback(address string) {
 	}
 	e := c.entries[ledger.Key{Kind: ledger.Payment, ID: segments[1]}.String()]
 	isPending := e != nil && e.State == ledger.Done && !e.StatusFinal() && e.Poll.Attempts == 0
-	rates := c.world.rates
-	isSmooth := rates.skew == 0 && rates.freeze == 0 && rates.table == 0
+	rates := c.world.Rates
+	isSmooth := rates.Skew == 0 && rates.Freeze == 0 && rates.Table == 0
 	isLate := e != nil && e.Poll.At.After(time.Now().Add(time.Second))
 	if isPending && isSmooth && isLate && time.Since(e.ReservedAt) >= 2*time.Second {
-		c.fail(8, "%s: an unread callback got 200, and the lookup is due only at %s", e.Key, e.Poll.At.Sub(bubbleStart))
+		c.fail(8, "%s: an unread callback got 200, and the lookup is due only at %s", e.Key,
+			e.Poll.At.Sub(history.Start))
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
+	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/market"
 )
 
@@ -34,28 +36,28 @@ var platformOrders = []struct {
 func planPlatforms(w *World) {
 	length := w.drawLength()
 	w.drawRates()
-	rate := draw(w, "rate of platform faults", 0, 60, 200, 400)
-	if w.isSmooth = w.tape.ChooseApart("a history without faults", 6) == 5; w.isSmooth {
-		w.rates, w.faults.Rates, rate = rates{}, nil, 0
+	rate := tape.Draw(w.Tape, "rate of platform faults", 0, 60, 200, 400)
+	if w.isSmooth = w.Tape.ChooseApart("a history without faults", 6) == 5; w.isSmooth {
+		w.Rates, w.Faults.Rates, rate = history.Rates{}, nil, 0
 	}
 	w.addPlatforms(rate)
-	if w.tape.Choose("routes change", 3) == 2 {
+	if w.Tape.Choose("routes change", 3) == 2 {
 		for _, rerouted := range []bool{true, false} {
-			at := bubbleStart.Add(time.Duration(1+w.tape.Choose("eighth of the time", 8)) * length / 8)
-			w.kernel.At(at, "routes", func() {
+			at := history.Start.Add(time.Duration(1+w.Tape.Choose("eighth of the time", 8)) * length / 8)
+			w.Kernel.At(at, "routes", func() {
 				w.secrets.Set(at, operatorSecret, w.platforms[platformHost].credentials(rerouted))
 			})
 		}
 	}
-	first := w.tape.Choose("first number", len(terminalNumbers))
-	for place := range 1 + w.tape.Choose("orders", 3) {
-		switch at := w.tape.Choose("platform", len(platformOrders)+2); {
+	first := w.Tape.Choose("first number", len(terminalNumbers))
+	for place := range 1 + w.Tape.Choose("orders", 3) {
+		switch at := w.Tape.Choose("platform", len(platformOrders)+2); {
 		case at < len(platformOrders):
-			row, s := platformOrders[at], *draw(w, "shop", w.shops...)
+			row, s := platformOrders[at], *tape.Draw(w.Tape, "shop", w.shops...)
 			s.Operators, s.Countries = []string{row.operator}, strings.Fields(row.countries)
 			w.startPlatformOrder(w.newOrder(&s, functionPay, row.numbers[(first+place)%len(row.numbers)]))
 		case at == len(platformOrders):
-			w.drawOrderOf(draw(w, "kind of order", functionCharge, functionPay), 50+place, length)
+			w.drawOrderOf(tape.Draw(w.Tape, "kind of order", functionCharge, functionPay), 50+place, length)
 		default:
 			w.startMessages(first + place)
 		}
@@ -67,8 +69,8 @@ const smsBurst = 7
 
 // startMessages schedules an SMS, or a burst of them in one second. Each has its own recipient.
 func (w *World) startMessages(at int) {
-	s := draw(w, "shop", w.shops...)
-	for n := range draw(w, "burst of SMS", 1, smsBurst) {
+	s := tape.Draw(w.Tape, "shop", w.shops...)
+	for n := range tape.Draw(w.Tape, "burst of SMS", 1, smsBurst) {
 		o := w.newOrder(s, functionSMS, 100*n+smsNumbers[at%len(smsNumbers)]+10_000*(at+1))
 		o.wanted.Payer = fmt.Sprintf("+22507%08d", o.number)
 		o.wanted.Country, _ = market.ByAlpha2("CI")
@@ -85,15 +87,15 @@ func (w *World) startPlatformOrder(o *order) {
 	if o.wanted.Payer != "" {
 		w.checker.addNumber(o.wanted.Payer)
 	}
-	o.start = bubbleStart.Add(time.Duration(w.tape.Choose("second of the start", 60)) * time.Second)
+	o.start = history.Start.Add(time.Duration(w.Tape.Choose("second of the start", 60)) * time.Second)
 	if w.isSmooth { // some orders come after the life of the tokens of others
-		o.start = o.start.Add(time.Duration(w.tape.Choose("half hour of the start", 8)) * 30 * time.Minute)
+		o.start = o.start.Add(time.Duration(w.Tape.Choose("half hour of the start", 8)) * 30 * time.Minute)
 	}
-	w.kernel.At(o.start, "order", func() { w.request(o, ownBody) })
-	for range w.tape.Choose("duplicates", 3) {
-		body := draw(w, "another body", ownBody, anotherBody)
-		wait := draw(w, "time of the duplicate", retryWaits...)
-		w.kernel.At(o.start.Add(wait), "duplicate", func() { w.request(o, body) })
+	w.Kernel.At(o.start, "order", func() { w.request(o, ownBody) })
+	for range w.Tape.Choose("duplicates", 3) {
+		body := tape.Draw(w.Tape, "another body", ownBody, anotherBody)
+		wait := tape.Draw(w.Tape, "time of the duplicate", retryWaits...)
+		w.Kernel.At(o.start.Add(wait), "duplicate", func() { w.request(o, body) })
 	}
 }
 
@@ -106,19 +108,19 @@ var (
 // drawQuirks draws what the platforms do other than most of their documents say.
 func (p *platform) drawQuirks() {
 	w := p.world
-	hasMore := w.tape.ChooseApart("further quirks", 3) == 2
+	hasMore := w.Tape.ChooseApart("further quirks", 3) == 2
 	for _, row := range platformRows {
 		path, quirks := row.prefix+"/stub/v1/quirks", map[string]bool{}
 		if err := json.Unmarshal(p.control(http.MethodGet, path, nil), &quirks); err != nil {
-			w.fail("the quirks of %s: %s", row.name, err)
+			w.Fail("the quirks of %s: %s", row.name, err)
 		}
 		for _, name := range slices.Sorted(maps.Keys(quirks)) {
 			label := row.prefix + " " + name
 			switch {
 			case slices.Contains(frequentQuirks, label):
-				quirks[name] = w.tape.Choose("quirk: "+label, 3) == 2
+				quirks[name] = w.Tape.Choose("quirk: "+label, 3) == 2
 			case hasMore && label != refusedQuirk:
-				quirks[name] = w.tape.ChooseApart("quirk: "+label, 4) == 3
+				quirks[name] = w.Tape.ChooseApart("quirk: "+label, 4) == 3
 			}
 		}
 		drawn, _ := json.Marshal(quirks)

@@ -15,7 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
@@ -94,13 +96,13 @@ func (w *World) addPlatforms(rate int) {
 	p.config = platforms.Config{
 		URL: "https://" + platformHost, GatewayURL: platformBaseURL, CallbackSecret: platformSecret,
 		Kit: kit.Config{
-			Now: time.Now, After: p.after, Rand: &reader{w.tape}, Client: &http.Client{Transport: p},
+			Now: time.Now, After: p.after, Rand: w.Tape, Client: &http.Client{Transport: p},
 		},
 	}
 	p.handler = p.config.Handler()
 	p.drawQuirks()
 	w.platforms = map[string]*platform{platformHost: p}
-	p.hasSandbox = w.tape.Choose("SMS by a platform", 2) == 0
+	p.hasSandbox = w.Tape.Choose("SMS by a platform", 2) == 0
 	secrets := []string{"api_key", "subscription_key", "access_token", "client_secret", "consumer_secret",
 		"api_password", "callback_secret", "merchant_key", "private_key"}
 	for _, accounts := range p.config.Accounts() {
@@ -112,7 +114,7 @@ func (w *World) addPlatforms(rate int) {
 			}
 		}
 	}
-	w.secrets.Set(bubbleStart.Add(-time.Hour), operatorSecret, p.credentials(false))
+	w.secrets.Set(history.Start.Add(-time.Hour), operatorSecret, p.credentials(false))
 }
 
 // credentials are the operators' credentials with the accounts and routes of the platforms. After a change of routes,
@@ -144,7 +146,7 @@ func (p *platform) credentials(rerouted bool) []byte {
 
 // after runs a timer of a stub as an event of the kernel.
 func (p *platform) after(wait time.Duration, run func()) {
-	p.world.kernel.At(time.Now().Add(wait), "platform", func() {
+	p.world.Kernel.At(time.Now().Add(wait), "platform", func() {
 		run()
 		p.reportEffects()
 	})
@@ -185,25 +187,25 @@ var platformFaults = []struct {
 // serve passes a call to the stub, with at most one fault.
 func (p *platform) serve(request *http.Request, body []byte) exchange {
 	w := p.world
-	if !w.faultsOn() || !w.tape.Happens("platform fault", p.rate) {
+	if !w.FaultsOn() || !w.Tape.Happens("platform fault", p.rate) {
 		return p.call(request, body)
 	}
-	at := w.tape.Choose("kind of platform fault", len(platformFaults)+1)
+	at := w.Tape.Choose("kind of platform fault", len(platformFaults)+1)
 	if at == len(platformFaults) {
-		w.count("platform: tokens revoked")
+		w.Count("platform: tokens revoked")
 		p.control(http.MethodPost, rowOf(request.URL.Path).prefix+"/stub/v1/revoke-tokens", nil)
 		return p.call(request, body)
 	}
 	fault := platformFaults[at]
-	w.count("platform: " + fault.name)
-	w.logf("platform: %s %s: %s", request.Method, request.URL.Path, fault.name)
+	w.Count("platform: " + fault.name)
+	w.Logf("platform: %s %s: %s", request.Method, request.URL.Path, fault.name)
 	if fault.name == appliedLate {
 		late, wait := request.Clone(context.Background()), lateArrival
 		capabilities, _ := operator.FindCapabilities(rowOf(request.URL.Path).name)
-		if capabilities.NotFound != operator.NotFoundNeverSent && w.tape.Choose("lateness of the call", 2) == 1 {
+		if capabilities.NotFound != operator.NotFoundNeverSent && w.Tape.Choose("lateness of the call", 2) == 1 {
 			wait = veryLateArrival
 		}
-		w.kernel.At(time.Now().Add(wait), "late call", func() { p.call(late, body) })
+		w.Kernel.At(time.Now().Add(wait), "late call", func() { p.call(late, body) })
 	}
 	if fault.applied {
 		p.call(request, body)
@@ -229,7 +231,7 @@ func (p *platform) call(request *http.Request, body []byte) exchange {
 	served.Header.Set("Content-Length", fmt.Sprint(len(body)))
 	recorder := p.do(served)
 	p.reportEffects()
-	p.world.logf("platform: %s %s: %d", request.Method, request.URL.Path, recorder.Code)
+	p.world.Logf("platform: %s %s: %d", request.Method, request.URL.Path, recorder.Code)
 	// Orange Web Payment responds 404 to the token of another account.
 	isForeign := recorder.Code == http.StatusNotFound && row.name == "orange-webpay"
 	if p.world.isSmooth && (isForeign || recorder.Code == http.StatusUnauthorized) {
@@ -272,7 +274,7 @@ func (p *platform) remember(row platformRow, reference string, body []byte) {
 	}
 	minor, err := money.Parse(text("amount"), exponent)
 	if err != nil {
-		p.world.fail("a request to %s has the amount %q: %s", row.name, text("amount"), err)
+		p.world.Fail("a request to %s has the amount %q: %s", row.name, text("amount"), err)
 		return
 	}
 	order, payer := text(row.order), strings.TrimPrefix(text(row.payer), "+")
@@ -311,7 +313,7 @@ func (p *platform) reportEffects() {
 	for _, row := range platformRows {
 		var all []kit.Effect
 		if err := json.Unmarshal(p.control(http.MethodGet, row.prefix+"/stub/v1/effects", nil), &all); err != nil {
-			p.world.fail("the effects of %s: %s", row.name, err)
+			p.world.Fail("the effects of %s: %s", row.name, err)
 			return
 		}
 		for _, happened := range all[p.reported[row.prefix]:] {
@@ -334,7 +336,7 @@ func (p *platform) reportEffect(row platformRow, happened kit.Effect) {
 		effect.MSISDN = e.Request.MSISDN // the payer paid on a page
 	}
 	p.effects[effect.Key] = effect
-	p.world.logf("platform %s: effect %d of %s", row.name, effect.Count, order)
+	p.world.Logf("platform %s: effect %d of %s", row.name, effect.Count, order)
 	checker.effect(&outside.Operator{Name: row.name}, effect)
 }
 
@@ -345,15 +347,15 @@ func (p *platform) visit(o *order, body string) {
 		return
 	}
 	w := p.world
-	wait := draw(w, "time at the page", 10*time.Second, 5*time.Minute, time.Hour)
-	action := draw(w, "act at the page", "confirm", "cancel", "close")
+	wait := tape.Draw(w.Tape, "time at the page", 10*time.Second, 5*time.Minute, time.Hour)
+	action := tape.Draw(w.Tape, "act at the page", "confirm", "cancel", "close")
 	payer := cmp.Or(o.wanted.Payer,
-		draw(w, "payer at the page", "2250700000001", "2250700001001", "2250700001003", "2250700001007"))
+		tape.Draw(w.Tape, "payer at the page", "2250700000001", "2250700001001", "2250700001003", "2250700001007"))
 	form := url.Values{"action": {action}, "msisdn": {payer}, "code": {"123456"}}.Encode()
-	w.kernel.At(time.Now().Add(wait), "page", func() {
+	w.Kernel.At(time.Now().Add(wait), "page", func() {
 		visited := httptest.NewRequestWithContext(context.Background(), http.MethodPost, address,
 			strings.NewReader(form))
-		w.logf("platform: the payer visits a page (%s): %d", action, p.do(visited).Code)
+		w.Logf("platform: the payer visits a page (%s): %d", action, p.do(visited).Code)
 		p.reportEffects()
 	})
 }

@@ -40,7 +40,7 @@ func (m *messages) begin(w *World, body []byte) {
 // sent is the effect of the request that began last, and its order. id is the platform's.
 func (m *messages) sent(w *World, id string) (effect outside.Effect, order string) {
 	if m.sending == nil {
-		w.fail("an SMS at %s has no order", smsPlatform)
+		w.Fail("an SMS at %s has no order", smsPlatform)
 		return effect, ""
 	}
 	key := m.sending.key().String()

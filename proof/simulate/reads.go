@@ -24,19 +24,19 @@ var readWaits = []time.Duration{
 
 // drawReads draws clients that read the status of orders. Two of three histories have none.
 func (w *World) drawReads() {
-	if w.tape.Choose("clients read the status", 3) != 2 {
+	if w.Tape.Choose("clients read the status", 3) != 2 {
 		return
 	}
 	for _, o := range w.orders {
-		for range 2 + w.tape.Choose("reads of one order", 3) {
-			wait := readWaits[w.tape.Choose("time of a read", len(readWaits))]
+		for range 2 + w.Tape.Choose("reads of one order", 3) {
+			wait := readWaits[w.Tape.Choose("time of a read", len(readWaits))]
 			reader := readerOwner
-			if w.tape.Choose("not the merchant's own read", 4) == 3 {
-				reader = w.tape.Choose("reader", readerCount)
+			if w.Tape.Choose("not the merchant's own read", 4) == 3 {
+				reader = w.Tape.Choose("reader", readerCount)
 			}
-			w.kernel.At(o.start.Add(wait), "status read", func() { w.readStatus(o, reader) })
+			w.Kernel.At(o.start.Add(wait), "status read", func() { w.readStatus(o, reader) })
 			if reader == readerForeign && o.function == functionPay {
-				w.kernel.At(o.start.Add(wait), "foreign request", func() { w.requestForeign(o) })
+				w.Kernel.At(o.start.Add(wait), "foreign request", func() { w.requestForeign(o) })
 			}
 		}
 	}
@@ -48,14 +48,14 @@ func (w *World) readStatus(o *order, reader int) {
 		return
 	}
 	token := map[int]string{readerOwner: w.currentToken(o.shop), readerForeign: w.foreignToken(o.shop)}[reader]
-	began, mustRefuse := w.kernel.Steps(), w.mustRefuse(o.shop, token)
-	w.count("status read: " + []string{"own", "by another merchant", "without a token"}[reader])
+	began, mustRefuse := w.Kernel.Steps(), w.mustRefuse(o.shop, token)
+	w.Count("status read: " + []string{"own", "by another merchant", "without a token"}[reader])
 	w.invoke(functionStatus, o.wanted.StatusEvent(token, o.key().ID), func(r result) {
 		response, came := w.responseOf(functionStatus, r)
 		if !came {
 			return
 		}
-		w.logf("status of %s %s %d for reader %d: %d %s", o.shop.Name, o.function, o.number, reader, response.Status,
+		w.Logf("status of %s %s %d for reader %d: %d %s", o.shop.Name, o.function, o.number, reader, response.Status,
 			response.OperationStatus)
 		w.checker.checkBody(o.shop, []byte(response.Body))
 		isAuthentic := response.Status == 200 || response.Status == 404
@@ -67,7 +67,7 @@ func (w *World) readStatus(o *order, reader int) {
 			w.checker.foreignRead(o, reader, response)
 		case isAuthentic && mustRefuse != "" && w.mustRefuse(o.shop, token) != "":
 			w.checker.fail(5, "a status read got %d, and its token or merchant was %s", response.Status, mustRefuse)
-		case !w.faultsOn() || !w.tape.Happens("response lost", w.rates.lostResponse):
+		case !w.FaultsOn() || !w.Tape.Happens("response lost", w.Rates.LostResponse):
 			w.checker.learn(o, began, o.factOfRead(response))
 		}
 	})
@@ -76,13 +76,13 @@ func (w *World) readStatus(o *order, reader int) {
 // requestForeign sends the request of a payment with the token of another merchant, which must be refused: an order_id
 // begins with its merchant's name. The reader of a status is checked in the same way.
 func (w *World) requestForeign(o *order) {
-	w.count("request by another merchant")
+	w.Count("request by another merchant")
 	w.invoke(o.function, o.wanted.Event(w.foreignToken(o.shop)), func(r result) {
 		response, came := w.responseOf(o.function, r)
 		if !came {
 			return
 		}
-		w.logf("%s %s %d by another merchant: %d", o.shop.Name, o.function, o.number, response.Status)
+		w.Logf("%s %s %d by another merchant: %d", o.shop.Name, o.function, o.number, response.Status)
 		if response.Status < 400 || response.Status == 409 {
 			w.checker.fail(5, "another merchant's request for %s got %d", o.key(), response.Status)
 		}
@@ -194,7 +194,7 @@ func (c *checker) learn(o *order, began int, given fact) {
 	if given.rank == rankNothing || o.function == functionSMS && c.world.smsRetention != 0 {
 		return // the key of an expired SMS may be used again, for another one
 	}
-	given.at = c.world.kernel.Steps()
+	given.at = c.world.Kernel.Steps()
 	for _, earlier := range o.facts {
 		isOver := earlier.at < began && (earlier.rank > max(given.rank, rankOpen) ||
 			earlier.isAccepted && given.rank == rankAbsent)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/ledger"
@@ -88,13 +89,13 @@ func TestFoundSeeds(t *testing.T) {
 
 // crowded is begin for a history with many due entries of one merchant at one operator. All is well with the others.
 func (w *World) crowded() (sick *shop, operatorName string) {
-	w.begin(time.Hour)
-	w.kernel.MaxSteps *= 10
-	sick, operatorName = w.shops[1], w.shops[0].Operators[w.tape.Choose("operator", len(w.shops[0].Operators))]
+	w.Begin(time.Hour)
+	w.Kernel.MaxSteps *= 10
+	sick, operatorName = w.shops[1], w.shops[0].Operators[w.Tape.Choose("operator", len(w.shops[0].Operators))]
 	w.affected = func(e *ledger.Entry) bool {
 		return e.Merchant.ID == sick.profile.ID || e.Route.Operator == operatorName
 	}
-	w.streamOff = window{bubbleStart, bubbleStart.Add(time.Hour)}
+	w.streamOff = history.Window{From: history.Start, To: history.Start.Add(time.Hour)}
 	for number := range 4 {
 		w.drawOrder(number, time.Hour)
 	}
@@ -105,15 +106,15 @@ func planHangingSMS(w *World) {
 	sick, operatorName := w.crowded()
 	o := w.operators[operatorHost(operatorName)]
 	o.Outages = []outside.Outage{{
-		Kind: outside.KindPayerSMS, Fault: outside.HangBefore, From: bubbleStart, To: bubbleStart.Add(time.Hour),
+		Kind: outside.KindPayerSMS, Fault: outside.HangBefore, From: history.Start, To: history.Start.Add(time.Hour),
 	}}
-	w.kernel.At(bubbleStart.Add(10*time.Minute), "crowd", func() { w.addCrowd(sick, operatorName, 1500, -1, true) })
+	w.Kernel.At(history.Start.Add(10*time.Minute), "crowd", func() { w.addCrowd(sick, operatorName, 1500, -1, true) })
 }
 
 func planUnmovedKeys(w *World) {
 	sick, operatorName := w.crowded()
-	w.unreadable[sick.profile.ID] = window{bubbleStart, bubbleStart.Add(time.Hour)}
-	w.kernel.At(bubbleStart.Add(10*time.Minute), "crowd", func() {
+	w.unreadable[sick.profile.ID] = history.Window{From: history.Start, To: history.Start.Add(time.Hour)}
+	w.Kernel.At(history.Start.Add(10*time.Minute), "crowd", func() {
 		for _, o := range w.orders {
 			if o.function == functionPay && o.shop != sick {
 				shard := ledger.DueShard(ledger.Key{Kind: ledger.Payment, ID: o.shop.Pay(o.number).Key})
@@ -126,9 +127,9 @@ func planUnmovedKeys(w *World) {
 
 func planLostClaims(w *World) {
 	const length = 4 * 24 * time.Hour
-	w.begin(length)
-	w.rates = rates{crash: 60}
-	w.faults.Set(outside.Notifications, outside.ServerErrorBefore, 950)
+	w.Begin(length)
+	w.Rates = history.Rates{Crash: 60}
+	w.Faults.Set(outside.Notifications, outside.ServerErrorBefore, 950)
 	for number := range 3 {
 		w.drawOrder(number, length/24)
 	}
@@ -136,9 +137,9 @@ func planLostClaims(w *World) {
 
 func planExpiredSMS(w *World) {
 	const length = 4 * 24 * time.Hour
-	w.begin(length)
+	w.Begin(length)
 	w.planShortRetention(length)
-	w.rates = rates{lostResponse: 300}
+	w.Rates = history.Rates{LostResponse: 300}
 	for number := range 3 {
 		w.drawOrder(number, length)
 	}
@@ -146,19 +147,19 @@ func planExpiredSMS(w *World) {
 
 func planLateParking(w *World) {
 	const day, days = 24 * time.Hour, 7
-	w.begin(days * day)
-	w.faults.Set(outside.CallbackTimes, outside.CallbackNever, 900)
+	w.Begin(days * day)
+	w.Faults.Set(outside.CallbackTimes, outside.CallbackNever, 900)
 	for _, name := range w.shops[0].Operators {
-		to := bubbleStart.Add(time.Duration(3+w.tape.Choose("days without lookups", 3)) * day)
+		to := history.Start.Add(time.Duration(3+w.Tape.Choose("days without lookups", 3)) * day)
 		w.operators[operatorHost(name)].Outages = []outside.Outage{{
-			Kind: outside.KindLookup, Fault: outside.ServerErrorBefore, From: bubbleStart, To: to,
+			Kind: outside.KindLookup, Fault: outside.ServerErrorBefore, From: history.Start, To: to,
 		}}
 	}
 	faults := []outside.Fault{outside.ServerErrorBefore, outside.EndpointGone}
 	for _, s := range w.shops {
 		for number := range days {
-			from := bubbleStart.Add(time.Duration(number) * day)
-			fault := faults[w.tape.Choose("fault of the day", len(faults))]
+			from := history.Start.Add(time.Duration(number) * day)
+			fault := faults[w.Tape.Choose("fault of the day", len(faults))]
 			w.servers[s.host].Windows = append(w.servers[s.host].Windows,
 				outside.HealthWindow{From: from, To: from.Add(day), Fault: fault})
 		}
@@ -170,10 +171,10 @@ func planLateParking(w *World) {
 
 func planUnreadableCallbackKey(w *World) {
 	const length = 2 * time.Hour
-	w.begin(length)
-	w.faults.Set(outside.SecretFetches, outside.SecretError, 400)
-	w.faults.Set(outside.CallbackTimes, outside.CallbackLate, 200)
-	w.rates = rates{coldStart: 300}
+	w.Begin(length)
+	w.Faults.Set(outside.SecretFetches, outside.SecretError, 400)
+	w.Faults.Set(outside.CallbackTimes, outside.CallbackLate, 200)
+	w.Rates = history.Rates{ColdStart: 300}
 	for range 3 {
 		w.planRotations(length)
 	}
@@ -184,31 +185,31 @@ func planUnreadableCallbackKey(w *World) {
 
 func planDeadLetters(w *World) {
 	const length = 4 * 24 * time.Hour
-	w.begin(length)
-	w.faults.Set(outside.Notifications, outside.ServerErrorBefore, 970)
-	w.faults.Set(outside.CallbackTimes, outside.CallbackLate, 300)
+	w.Begin(length)
+	w.Faults.Set(outside.Notifications, outside.ServerErrorBefore, 970)
+	w.Faults.Set(outside.CallbackTimes, outside.CallbackLate, 300)
 	for number := range 4 {
 		w.drawOrder(number, length)
 	}
 }
 
 func planEarlyReceipts(w *World) {
-	w.begin(2 * time.Hour)
-	w.faults.Set(outside.CallbackTimes, outside.CallbackEarly, 800)
-	w.faults.Set(outside.Receipts, outside.ReceiptImpossible, 300)
-	w.faults.Set(outside.OperatorCalls, outside.LieUnavailable, 400)
-	w.faults.Set(outside.OperatorCalls, outside.ResetAfter, 100)
-	w.rates = rates{lostResponse: 200, freeze: 60}
+	w.Begin(2 * time.Hour)
+	w.Faults.Set(outside.CallbackTimes, outside.CallbackEarly, 800)
+	w.Faults.Set(outside.Receipts, outside.ReceiptImpossible, 300)
+	w.Faults.Set(outside.OperatorCalls, outside.LieUnavailable, 400)
+	w.Faults.Set(outside.OperatorCalls, outside.ResetAfter, 100)
+	w.Rates = history.Rates{LostResponse: 200, Freeze: 60}
 	for number := range 6 {
 		w.drawOrderOf(functionSMS, number, 2*time.Hour)
 	}
 }
 
 func planUnconfirmedClaims(w *World) {
-	w.begin(4 * time.Hour)
-	w.faults.Set(outside.OperatorCalls, outside.LieUnavailable, 500)
-	w.faults.Set(outside.Payers, outside.PayerNever, 600)
-	w.faults.Set(outside.CallbackContents, outside.CallbackContradicting, 700)
+	w.Begin(4 * time.Hour)
+	w.Faults.Set(outside.OperatorCalls, outside.LieUnavailable, 500)
+	w.Faults.Set(outside.Payers, outside.PayerNever, 600)
+	w.Faults.Set(outside.CallbackContents, outside.CallbackContradicting, 700)
 	for number := range 4 {
 		w.drawOrderOf(functionPay, number, time.Hour)
 	}
@@ -216,9 +217,9 @@ func planUnconfirmedClaims(w *World) {
 
 func planMidnight(w *World) {
 	const length = 30 * time.Hour
-	w.begin(length)
-	w.rates = rates{crash: 40, table: 60, freeze: 20, lostResponse: 200}
-	w.faults.Set(outside.OperatorCalls, outside.Unavailable, 100)
+	w.Begin(length)
+	w.Rates = history.Rates{Crash: 40, Table: 60, Freeze: 20, LostResponse: 200}
+	w.Faults.Set(outside.OperatorCalls, outside.Unavailable, 100)
 	for number := range 6 {
 		w.drawOrder(number, length)
 	}
@@ -226,20 +227,20 @@ func planMidnight(w *World) {
 
 func planSkew(w *World) {
 	const length = 2 * time.Hour
-	w.begin(length)
-	w.rates = rates{skew: 1, coldStart: 300}
-	w.faults.Set(outside.OperatorCalls, outside.SlowAfter, 400)
-	w.faults.Set(outside.OperatorCalls, outside.HangAfter, 200)
+	w.Begin(length)
+	w.Rates = history.Rates{Skew: 1, ColdStart: 300}
+	w.Faults.Set(outside.OperatorCalls, outside.SlowAfter, 400)
+	w.Faults.Set(outside.OperatorCalls, outside.HangAfter, 200)
 	for number := range 8 {
 		w.drawOrder(number, length)
 	}
 }
 
 func planLostRefund(w *World) {
-	w.begin(time.Hour)
-	w.rates = rates{table: 60}
-	w.faults.Set(outside.Payers, outside.PayerFails, 900)
-	w.faults.Set(outside.CallbackTimes, outside.CallbackNever, 900)
-	w.faults.Set(outside.Notifications, outside.ServerErrorBefore, 900)
+	w.Begin(time.Hour)
+	w.Rates = history.Rates{Table: 60}
+	w.Faults.Set(outside.Payers, outside.PayerFails, 900)
+	w.Faults.Set(outside.CallbackTimes, outside.CallbackNever, 900)
+	w.Faults.Set(outside.Notifications, outside.ServerErrorBefore, 900)
 	w.drawOrderOfShop(w.limitedShop(), functionPay, 0, time.Minute)
 }

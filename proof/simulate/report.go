@@ -1,27 +1,28 @@
 package simulate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"mobilegateway/proof/simulate/history"
 )
 
 // Report sums up histories. The zero value is an empty report.
 type Report struct {
 	Histories  int
 	Violations int
-	Counts     Counts
+	Counts     history.Counts
 	Hours      float64 // of simulated time, which can be more than a time.Duration has
 	Faults     map[string]int
-	sites      map[siteName]*Site
+	Sites      history.Sites
 }
 
 // Add adds the result of a history.
 func (r *Report) Add(result Result) {
 	if r.Faults == nil {
-		r.Faults, r.sites = map[string]int{}, map[siteName]*Site{}
+		r.Faults, r.Sites = map[string]int{}, history.Sites{}
 	}
 	r.Histories++
 	if result.Violation != nil {
@@ -37,18 +38,11 @@ func (r *Report) Add(result Result) {
 		r.Faults[kind] += number
 	}
 	for _, site := range result.Sites {
-		total := siteOf(r.sites, site.Function, site.Call)
+		total := r.Sites.Of(site.Function, site.Call)
 		total.Calls += site.Calls
 		total.Before += site.Before
 		total.After += site.After
 	}
-}
-
-// Sites returns all outside calls in the order of their names.
-func (r *Report) Sites() []*Site {
-	return slices.SortedFunc(maps.Values(r.sites), func(a, b *Site) int {
-		return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Call, b.Call))
-	})
 }
 
 // String is the report as Markdown tables: the totals, the faults by kind, and the outside calls with their crashes.
@@ -56,7 +50,7 @@ func (r *Report) String() string {
 	var text strings.Builder
 	years := r.Hours / 24 / 365
 	before, after := 0, 0
-	for _, site := range r.sites {
+	for _, site := range r.Sites {
 		before += min(site.Before, 1)
 		after += min(site.After, 1)
 	}
@@ -70,15 +64,15 @@ func (r *Report) String() string {
 	row("sweeps", r.Counts.Sweeps)
 	row("stream batches", r.Counts.Batches)
 	row("commands of gatewayctl", r.Counts.Commands)
-	row("outside calls crashed before", fmt.Sprintf("%d of %d", before, len(r.sites)))
-	row("outside calls crashed after", fmt.Sprintf("%d of %d", after, len(r.sites)))
+	row("outside calls crashed before", fmt.Sprintf("%d of %d", before, len(r.Sites)))
+	row("outside calls crashed after", fmt.Sprintf("%d of %d", after, len(r.Sites)))
 	text.WriteString("\n| Fault | Injected |\n|---|---:|\n")
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
 		row(kind, r.Faults[kind])
 	}
 	text.WriteString("\n| Function | Outside call | Calls | Crashes before | Crashes after |\n")
 	text.WriteString("|---|---|---:|---:|---:|\n")
-	for _, site := range r.Sites() {
+	for _, site := range slices.SortedFunc(maps.Values(r.Sites), history.ByName) {
 		fmt.Fprintf(&text, "| %s | %s | %d | %d | %d |\n",
 			site.Function, site.Call, site.Calls, site.Before, site.After)
 	}

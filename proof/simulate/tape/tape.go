@@ -85,6 +85,17 @@ func (t *Tape) Happens(label string, perMille int) bool {
 	return t.Choose(label, 1000) >= 1000-perMille
 }
 
+// Read fills buffer with drawn bytes.
+func (t *Tape) Read(buffer []byte) (int, error) {
+	for i := range buffer {
+		buffer[i] = byte(t.Choose("byte", 256)) //nolint:gosec // below 256
+	}
+	return len(buffer), nil
+}
+
+// Draw draws one of some values. The first is the harmless one.
+func Draw[T any](t *Tape, label string, values ...T) T { return values[t.Choose(label, len(values))] }
+
 // Choices returns all choices so far. The caller must not change them.
 func (t *Tape) Choices() []Choice { return t.choices }
 
