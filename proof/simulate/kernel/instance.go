@@ -4,12 +4,49 @@ import (
 	"context"
 	"encoding/binary"
 	"runtime"
-	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"mobilegateway/proof/simulate/tape"
 )
+
+// scheduler takes in the parked tasks of instances.
+type scheduler interface {
+	add(p *parked)
+	// newParked returns one for a task that waits, and reuse keeps one that was resumed.
+	newParked() *parked
+	reuse(p *parked)
+	// release makes the tasks of an instance ready that wait for a time.
+	release(i *Instance)
+}
+
+// parked is a task that waits to be resumed, one that has not begun, or an event of the world.
+type parked struct {
+	name     string
+	instance *Instance   // nil for an event
+	at       time.Time   // the time from which it can be resumed; zero for at once
+	until    func() bool // reports whether it can be resumed; nil for at once
+	sequence int
+	resume   chan struct{} // of a task that waits
+	run      func()        // of the others
+	task     *task         // nil for an event
+}
+
+// current has the task that runs: nil for one without a name, for an event, or if it is not known.
+type current struct{ task *task }
+
+// task is a task of an instance that names its tasks.
+type task struct {
+	name     string
+	parent   *task // that started it, nil for an event
+	children int   // that it has started
+}
+
+// canResume reports whether a task or an event of the ready ones can be resumed. A crashed one always can, to end.
+func (p *parked) canResume() bool {
+	return !p.instance.waitsFrozen() && (p.until == nil || p.instance.crashed || p.until())
+}
 
 // Instance is one instance of a function, or of a program of a person. It has its own clock and randomness. It can
 // crash: each further outside call then ends its goroutine. It can freeze: its tasks wait until it thaws.
@@ -17,21 +54,16 @@ type Instance struct {
 	Name string
 	// Skew is how much its clock is ahead.
 	Skew time.Duration
+	// NamesTasks is true if the next tasks get names: each one by the task that started it, and its number there.
+	NamesTasks bool
 
-	kernel  *Kernel
-	number  int
-	crashed bool
-	frozen  bool
-	running atomic.Int64 // tasks that have not ended
-	random  uint64
-}
-
-// NewInstance makes an instance. Its random values depend only on its number.
-func (k *Kernel) NewInstance(name string) *Instance {
-	i := &Instance{Name: name, kernel: k, number: len(k.instances) + 1}
-	i.DrawFrom(uint64(i.number)) //nolint:gosec // positive
-	k.instances = append(k.instances, i)
-	return i
+	scheduler scheduler
+	current   *current
+	number    int
+	crashed   bool
+	frozen    bool
+	running   atomic.Int64 // tasks that have not ended
+	random    uint64
 }
 
 // DrawFrom sets where the random values begin. Instances with other numbers draw other values.
@@ -55,14 +87,7 @@ func (i *Instance) Crashed() bool { return i.crashed }
 // Crash ends the instance: its parked tasks end, and its running one at its next outside call.
 func (i *Instance) Crash() {
 	i.crashed = true
-	k := i.kernel
-	ours := func(p *parked) bool { return p.instance == i }
-	for _, p := range k.timed {
-		if ours(p) {
-			k.ready = append(k.ready, p)
-		}
-	}
-	k.timed = slices.DeleteFunc(k.timed, ours)
+	i.scheduler.release(i)
 }
 
 // Busy reports whether a task of the instance has not ended.
@@ -91,13 +116,29 @@ func (i *Instance) Read(buffer []byte) (int, error) {
 // Start runs a task in a goroutine, which begins when the kernel resumes it. In a crashed instance it also ends the
 // calling goroutine. The task still begins, because another goroutine may wait for its end; it ends at its first
 // outside call.
-func (i *Instance) Start(task func()) {
+func (i *Instance) Start(run func()) {
 	i.running.Add(1)
-	i.kernel.add(&parked{name: "start", instance: i, run: func() {
+	var started *task
+	if parent := i.current.task; i.NamesTasks {
+		started = &task{parent: parent}
+		if parent != nil {
+			parent.children++
+			started.name = parent.name + "/" + strconv.Itoa(parent.children)
+		}
+	}
+	i.scheduler.add(&parked{name: "start", instance: i, task: started, run: func() {
 		defer i.running.Add(-1)
-		task()
+		run()
 	}})
 	i.Exit()
+}
+
+// TaskName is the name of the task that runs.
+func (i *Instance) TaskName() string {
+	if i.current.task == nil {
+		return ""
+	}
+	return i.current.task.name
 }
 
 // Gate parks the calling task until the kernel resumes it. The task then makes the outside call that name describes.
@@ -141,11 +182,11 @@ func (i *Instance) park(name string, at time.Time, until func() bool) {
 	if i.crashed {
 		runtime.Goexit()
 	}
-	p := i.kernel.newParked()
-	p.name, p.instance, p.at, p.until = name, i, at, until
-	i.kernel.add(p)
+	p := i.scheduler.newParked()
+	p.name, p.instance, p.at, p.until, p.task = name, i, at, until, i.current.task
+	i.scheduler.add(p)
 	<-p.resume
-	i.kernel.reuse(p)
+	i.scheduler.reuse(p)
 	if i.crashed {
 		runtime.Goexit()
 	}

@@ -45,37 +45,40 @@ type Kernel struct {
 	steps     int
 	timer     *time.Timer   // of advance
 	signal    chan struct{} // a task has parked while time passes
+	current   *current
 
 	mutex      sync.Mutex
 	arrivals   []*parked // parked since the last step, in no order
 	timePasses bool
-	unused     []*parked     // resumed, to be used again
-	idle       []chan func() // goroutines that have ended a task
-}
-
-// parked is a task that waits to be resumed, one that has not begun, or an event of the world.
-type parked struct {
-	name     string
-	instance *Instance   // nil for an event
-	at       time.Time   // the time from which it can be resumed; zero for at once
-	until    func() bool // reports whether it can be resumed; nil for at once
-	sequence int
-	resume   chan struct{} // of a task that waits
-	run      func()        // of the others
-}
-
-// canResume reports whether a task or an event of the ready ones can be resumed. A crashed one always can, to end.
-func (p *parked) canResume() bool {
-	return !p.instance.waitsFrozen() && (p.until == nil || p.instance.crashed || p.until())
+	unused     []*parked      // resumed, to be used again
+	idle       []chan *parked // goroutines that have ended a task
 }
 
 // New makes a kernel. Call it inside a bubble.
 func New(choose Chooser) *Kernel {
-	return &Kernel{choose: choose, signal: make(chan struct{}, 1)}
+	return &Kernel{choose: choose, signal: make(chan struct{}, 1), current: &current{}}
 }
 
 // Steps returns the number of resumed tasks and events so far.
 func (k *Kernel) Steps() int { return k.steps }
+
+// NewInstance makes an instance. Its random values depend only on its number.
+func (k *Kernel) NewInstance(name string) *Instance {
+	i := &Instance{Name: name, scheduler: k, current: k.current, number: len(k.instances) + 1}
+	i.DrawFrom(uint64(i.number)) //nolint:gosec // positive
+	k.instances = append(k.instances, i)
+	return i
+}
+
+func (k *Kernel) release(i *Instance) {
+	ours := func(p *parked) bool { return p.instance == i }
+	for _, p := range k.timed {
+		if ours(p) {
+			k.ready = append(k.ready, p)
+		}
+	}
+	k.timed = slices.DeleteFunc(k.timed, ours)
+}
 
 // At schedules an event of the world. It may start tasks, and runs when no task does.
 func (k *Kernel) At(at time.Time, name string, run func()) {
@@ -128,6 +131,7 @@ func (k *Kernel) advance(wait time.Duration) {
 	} else {
 		k.timer.Reset(wait)
 	}
+	k.current.task = nil
 	k.setTimePasses(true)
 	select {
 	case <-k.timer.C:
@@ -216,6 +220,23 @@ func (k *Kernel) choosePending() *parked {
 	return next
 }
 
+// selectPlace lets Select choose a place of enabled. It returns a negative number to let time pass.
+func (k *Kernel) selectPlace() int {
+	ready := make([]Waiting, len(k.enabled))
+	for i, place := range k.enabled {
+		ready[i] = Waiting{k.ready[place].name, k.ready[place].instance}
+	}
+	var firstTimed time.Time
+	if len(k.timed) > 0 {
+		firstTimed = k.timed[0].at
+	}
+	place := k.Select(ready, firstTimed)
+	if place < 0 {
+		k.collect() // the selector may have added events
+	}
+	return place
+}
+
 // runningTasks counts the tasks that have not ended. Those of frozen instances do not count: nothing resumes them.
 func (k *Kernel) runningTasks() int {
 	running := 0
@@ -228,21 +249,24 @@ func (k *Kernel) runningTasks() int {
 }
 
 // begin runs a task in a goroutine. Goroutines are used again, because their stacks have grown.
-func (k *Kernel) begin(task func()) {
+func (k *Kernel) begin(p *parked) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if last := len(k.idle) - 1; last >= 0 {
-		k.idle[last] <- task
+		k.idle[last] <- p
 		k.idle = k.idle[:last]
 		return
 	}
-	next := make(chan func(), 1)
-	next <- task
+	next := make(chan *parked, 1)
+	next <- p
 	go func() {
 		growStack()
-		for run := range next {
-			run()
+		for p := range next {
+			p.run()
 			k.mutex.Lock()
+			if p.task != nil {
+				k.current.task = p.task.parent // it may wait for the end of this one, and continues then
+			}
 			k.idle = append(k.idle, next)
 			k.mutex.Unlock()
 		}
@@ -259,17 +283,17 @@ func growStack() {
 
 // resume continues or begins a task, or runs an event.
 func (k *Kernel) resume(p *parked) {
+	k.current.task = p.task
 	switch {
 	case p.run == nil:
 		p.resume <- struct{}{}
 	case p.instance != nil:
-		k.begin(p.run)
+		k.begin(p)
 	default:
 		p.run()
 	}
 }
 
-// newParked returns one for a task that waits.
 func (k *Kernel) newParked() *parked {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -282,7 +306,6 @@ func (k *Kernel) newParked() *parked {
 	return p
 }
 
-// reuse keeps one that was resumed.
 func (k *Kernel) reuse(p *parked) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

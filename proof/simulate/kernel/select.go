@@ -13,20 +13,3 @@ type Waiting struct {
 // Selector chooses the next one of those that can be resumed. firstTimed is the time of the first one that waits for a
 // time, zero for none. A negative number lets time pass to it.
 type Selector func(ready []Waiting, firstTimed time.Time) int
-
-// selectPlace lets Select choose a place of enabled. It returns a negative number to let time pass.
-func (k *Kernel) selectPlace() int {
-	ready := make([]Waiting, len(k.enabled))
-	for i, place := range k.enabled {
-		ready[i] = Waiting{k.ready[place].name, k.ready[place].instance}
-	}
-	var firstTimed time.Time
-	if len(k.timed) > 0 {
-		firstTimed = k.timed[0].at
-	}
-	place := k.Select(ready, firstTimed)
-	if place < 0 {
-		k.collect() // the selector may have added events
-	}
-	return place
-}
