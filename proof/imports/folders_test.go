@@ -16,7 +16,6 @@ type largeFolder struct {
 
 func largeFolders() map[string]largeFolder {
 	return map[string]largeFolder{
-		"proof/simulate":          {46, "kernel, plan, hazards, check and explore are still one package"},
 		"world/operators/sandbox": {17, "it has a second kit of its own, beside the one that the stubs share"},
 	}
 }

@@ -14,6 +14,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"mobilegateway/proof/simulate/deployment"
+	"mobilegateway/proof/simulate/explore"
+	"mobilegateway/proof/simulate/world"
 	"mobilegateway/shared/wiring"
 )
 
@@ -31,13 +34,15 @@ func inBubble(t *testing.T) func(func()) {
 	return func(run func()) { synctest.Test(t, func(*testing.T) { run() }) }
 }
 
-func exploreAndLog(t *testing.T, scope Scope) Exploration {
+func newExplored() (*deployment.Deployment, explore.World) { return world.NewExplored() }
+
+func exploreAndLog(t *testing.T, scope explore.Scope) explore.Exploration {
 	t.Helper()
 	began := time.Now()
 	scope.Report = func(runs, states int, done float64) {
 		t.Logf("%-28s %d runs, %d states so far, %.2f %%", scope, runs, states, 100*done)
 	}
-	e := Explore(scope, *worldRuns, inBubble(t))
+	e := explore.Explore(scope, newExplored, *worldRuns, inBubble(t))
 	t.Logf("%-28s faults %d: %7d runs %7d states %6d ends (%d long), depth %3d, complete %v, %s", scope, scope.Faults,
 		e.Runs, e.States, e.Ends, e.Long, e.Depth, e.Complete, time.Since(began).Round(time.Millisecond))
 	if e.Violation != nil {
@@ -60,7 +65,7 @@ var (
 const allActors = "RRCSLA"
 
 // scopes lists the worlds that a level of the flag selects.
-func scopes(level string) []Scope {
+func scopes(level string) []explore.Scope {
 	actors, faults := pairs, 0
 	switch level {
 	case "part":
@@ -68,13 +73,13 @@ func scopes(level string) []Scope {
 	case "1":
 		actors, faults = append(slices.Clone(threes), allActors), 2
 	}
-	var all []Scope
+	var all []explore.Scope
 	for _, kind := range []string{"charge", "sms", "pay-web", "pay-tpe"} {
 		for _, letters := range actors {
 			if leavesOut(level, kind, letters) {
 				continue
 			}
-			scope := Scope{Kind: kind, Actors: letters, Faults: faults}
+			scope := explore.Scope{Kind: kind, Actors: letters, Faults: faults}
 			if letters == allActors {
 				scope.Faults = 1
 			}
@@ -94,7 +99,7 @@ func leavesOut(level, kind, letters string) bool {
 }
 
 // addStart sets what came before a world without a request: an order, and its callback if nothing else could bring one.
-func addStart(scope *Scope) {
+func addStart(scope *explore.Scope) {
 	switch {
 	case strings.Contains(scope.Actors, "R"):
 	case strings.Contains(scope.Actors, "C"):
@@ -106,7 +111,7 @@ func addStart(scope *Scope) {
 
 // isOfCharges reports whether charges have the actors of a world: no callback and no notification. All actors together
 // are those without them.
-func isOfCharges(scope *Scope) bool {
+func isOfCharges(scope *explore.Scope) bool {
 	if scope.Actors == allActors {
 		scope.Actors = "RRSA"
 	}
@@ -154,7 +159,7 @@ func valuesOf(t *testing.T, text string) (values []int) {
 
 // The parts of a search have the final states of the whole one.
 func TestParts(t *testing.T) {
-	scope := Scope{Kind: "sms", Actors: "RC", Faults: 1}
+	scope := explore.Scope{Kind: "sms", Actors: "RC", Faults: 1}
 	whole, found := exploreAndLog(t, scope), map[uint64]bool{}
 	bounds := [][]int{nil, {0, 0, 0, 1}, {0, 1}, {1}, nil}
 	for i := range len(bounds) - 1 {
@@ -174,7 +179,7 @@ func TestParts(t *testing.T) {
 // The reductions, and the repetition of recorded calls, lose nothing: with them and without them a world has the same
 // final states. With -exhaustive it compares larger worlds too.
 func TestReductions(t *testing.T) {
-	worlds := []Scope{
+	worlds := []explore.Scope{
 		{Kind: "charge", Actors: "RR", Faults: 1}, {Kind: "sms", Actors: "RC", Faults: 1},
 		{Kind: "pay-web", Actors: "CL", Start: "accepted", Faults: 1}, {Kind: "sms", Actors: "SL", Start: "reported"},
 		{Kind: "sms", Actors: "RC"}, {Kind: "charge", Actors: "RR"},
@@ -185,7 +190,7 @@ func TestReductions(t *testing.T) {
 		{Kind: "pay-web", Actors: "CLA", Start: "accepted"}, // the relay gets two records at once
 	}
 	if *exhaustive != "" {
-		worlds = append(worlds, []Scope{
+		worlds = append(worlds, []explore.Scope{
 			{Kind: "charge", Actors: "RR", Faults: 2}, {Kind: "sms", Actors: "RC", Faults: 2},
 			{Kind: "sms", Actors: "SL", Start: "reported", Faults: 2}, {Kind: "pay-web", Actors: "RC", Faults: 2},
 			{Kind: "pay-web", Actors: "CL", Start: "accepted", Faults: 2},
@@ -210,37 +215,6 @@ func TestReductions(t *testing.T) {
 	}
 }
 
-// An instance has seen, for each call, its results in their order. The order of calls with different names is left out.
-func TestSeen(t *testing.T) {
-	type sight struct {
-		name   string
-		digest uint64
-	}
-	first, second, other := sight{"a", 1}, sight{"a", 2}, sight{"b", 1}
-	sumOf := func(inOrder bool, sights ...sight) uint64 {
-		s := seen{inOrder: inOrder}
-		for _, sight := range sights {
-			s.begin(sight.name)
-			s.add(sight.name, sight.digest)
-		}
-		return s.sum
-	}
-	for name, test := range map[string]struct {
-		inOrder, isSame bool
-		a, b            []sight
-	}{
-		"different calls":          {false, true, []sight{first, other}, []sight{other, first}},
-		"different calls in order": {true, false, []sight{first, other}, []sight{other, first}},
-		"one call twice":           {false, false, []sight{first, second}, []sight{second, first}},
-		"one result of two calls":  {false, false, []sight{first}, []sight{other}},
-		"a call and its repeat":    {false, false, []sight{first}, []sight{first, first}},
-	} {
-		if isSame := sumOf(test.inOrder, test.a...) == sumOf(test.inOrder, test.b...); isSame != test.isSame {
-			t.Errorf("%s: the same is %v, want %v", name, isSame, test.isSame)
-		}
-	}
-}
-
 // unconditional makes each write of the ledger unconditional, as if nothing fenced it.
 type unconditional struct{ wiring.DynamoDB }
 
@@ -259,8 +233,8 @@ func (u unconditional) PutItem(
 func TestExploreFindsUnconditionalWrites(t *testing.T) {
 	for _, kind := range []string{"charge", "sms", "pay-web"} {
 		bug := func(client wiring.DynamoDB) wiring.DynamoDB { return unconditional{client} }
-		scope := Scope{Kind: kind, Actors: "RR", Bug: bug}
-		e := Explore(scope, 1000, inBubble(t))
+		scope := explore.Scope{Kind: kind, Actors: "RR", Bug: bug}
+		e := explore.Explore(scope, newExplored, 1000, inBubble(t))
 		if e.Violation == nil || len(e.Story) == 0 {
 			t.Errorf("%s: no violation in %d runs and %d states", scope, e.Runs, e.States)
 			continue

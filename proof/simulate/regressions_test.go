@@ -1,56 +1,152 @@
 package simulate
 
 import (
+	"cmp"
 	"flag"
 	"strings"
 	"testing"
 	"time"
 
+	"mobilegateway/proof/simulate/deployment"
+	"mobilegateway/proof/simulate/fixture"
+	"mobilegateway/proof/simulate/hazards"
 	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
+	"mobilegateway/proof/simulate/world"
 	"mobilegateway/shared/ledger"
 )
 
 var searchSeeds = flag.Int("search", 0, "seeds that TestRegressions tries for each row, for old code")
 
-// regression is a defect that the gateway once had: a plan of rates that makes its situation likely, and the seed that
-// showed it on the code before. plan decides no order of events.
+// regression is a defect that the gateway once had: rates and orders that make its situation likely, and the seed that
+// showed it on the code before. They decide no order of events.
 type regression struct {
 	name string
-	plan func(*World)
 	seed uint64
 	// finds is a part of the violation on the code before.
-	finds string
+	finds  string
+	length time.Duration
+	rates  history.Rates
+	faults []faultRate
+	// first plans what comes before the orders.
+	first func(w *world.World, length time.Duration)
+	// The orders are of one function, "" for any, and start within a time, 0 for the length.
+	orders   int
+	function string
+	within   time.Duration
 }
+
+type faultRate struct {
+	group outside.Group
+	fault outside.Fault
+	rate  int
+}
+
+const day = 24 * time.Hour
 
 // regressions are the rows of the table in docs/reliability.md.
 var regressions = []regression{
-	{"1 hanging payer's SMS", planHangingSMS, 1, "invariant 9"},
-	{"2 due keys that do not move", planUnmovedKeys, 1, "invariant 9"},
-	{"3 attempts counted by claims", planLostClaims, 7, "is dead after"},
-	{"4 duplicate of an expired SMS", planExpiredSMS, 2, "has no effect"},
-	{"5 payment parked late", planLateParking, 10, "neither delivered nor dead"},
-	{"6 callback key unreadable", planUnreadableCallbackKey, 3, "got 404"},
-	{"7 status behind a dead letter", planDeadLetters, 2, "neither delivered nor dead"},
-	{"8 receipt before a failed send", planEarlyReceipts, 3, "still listed"},
-	{"8 unconfirmed claim of a released payment", planUnconfirmedClaims, 19, "still listed"},
-	{"9 count past midnight", planMidnight, 25, "is counted"},
-	{"10 fast clock of the sweep", planSkew, 170, "while its attempt was running"},
-	{"11 refund after a lost response", planLostRefund, 29, "is still counted"},
+	{name: "1 hanging payer's SMS", seed: 1, finds: "invariant 9", length: time.Hour, first: planHangingSMS},
+	{name: "2 due keys that do not move", seed: 1, finds: "invariant 9", length: time.Hour, first: planUnmovedKeys},
+	{
+		name: "3 attempts counted by claims", seed: 7, finds: "is dead after", length: 4 * day, orders: 3,
+		within: 4 * time.Hour, rates: history.Rates{Crash: 60},
+		faults: []faultRate{{outside.Notifications, outside.ServerErrorBefore, 950}},
+	},
+	{
+		name: "4 duplicate of an expired SMS", seed: 2, finds: "has no effect", length: 4 * day, orders: 3,
+		rates: history.Rates{LostResponse: 300}, first: hazards.Named("a short retention"),
+	},
+	{
+		name: "5 payment parked late", seed: 10, finds: "neither delivered nor dead", length: 7 * day,
+		faults: []faultRate{{outside.CallbackTimes, outside.CallbackNever, 900}}, first: planLateParking,
+		orders: 4, function: deployment.Pay, within: day,
+	},
+	{
+		name: "6 callback key unreadable", seed: 3, finds: "got 404", length: 2 * time.Hour, orders: 6,
+		faults: []faultRate{
+			{outside.SecretFetches, outside.SecretError, 400}, {outside.CallbackTimes, outside.CallbackLate, 200},
+		},
+		rates: history.Rates{ColdStart: 300}, first: func(w *world.World, length time.Duration) {
+			for range 3 {
+				hazards.Named("a rotation of keys")(w, length)
+			}
+		},
+	},
+	{
+		name: "7 status behind a dead letter", seed: 2, finds: "neither delivered nor dead", length: 4 * day, orders: 4,
+		faults: []faultRate{
+			{outside.Notifications, outside.ServerErrorBefore, 970}, {outside.CallbackTimes, outside.CallbackLate, 300},
+		},
+	},
+	{
+		name: "8 receipt before a failed send", seed: 3, finds: "still listed", length: 2 * time.Hour, orders: 6,
+		function: deployment.SMS, rates: history.Rates{LostResponse: 200, Freeze: 60}, faults: []faultRate{
+			{outside.CallbackTimes, outside.CallbackEarly, 800}, {outside.Receipts, outside.ReceiptImpossible, 300},
+			{outside.OperatorCalls, outside.LieUnavailable, 400}, {outside.OperatorCalls, outside.ResetAfter, 100},
+		},
+	},
+	{
+		name: "8 unconfirmed claim of a released payment", seed: 19, finds: "still listed", length: 4 * time.Hour,
+		orders: 4, function: deployment.Pay, within: time.Hour, faults: []faultRate{
+			{outside.OperatorCalls, outside.LieUnavailable, 500}, {outside.Payers, outside.PayerNever, 600},
+			{outside.CallbackContents, outside.CallbackContradicting, 700},
+		},
+	},
+	{
+		name: "9 count past midnight", seed: 25, finds: "is counted", length: 30 * time.Hour, orders: 6,
+		rates:  history.Rates{Crash: 40, Table: 60, Freeze: 20, LostResponse: 200},
+		faults: []faultRate{{outside.OperatorCalls, outside.Unavailable, 100}},
+	},
+	{
+		name: "10 fast clock of the sweep", seed: 170, finds: "while its attempt was running", length: 2 * time.Hour,
+		orders: 8, rates: history.Rates{Skew: 1, ColdStart: 300}, faults: []faultRate{
+			{outside.OperatorCalls, outside.SlowAfter, 400}, {outside.OperatorCalls, outside.HangAfter, 200},
+		},
+	},
+	{
+		name: "11 refund after a lost response", seed: 29, finds: "is still counted", length: time.Hour,
+		rates: history.Rates{Table: 60}, faults: []faultRate{
+			{outside.Payers, outside.PayerFails, 900}, {outside.CallbackTimes, outside.CallbackNever, 900},
+			{outside.Notifications, outside.ServerErrorBefore, 900},
+		},
+		first: func(w *world.World, _ time.Duration) {
+			w.Merchants.DrawOfShop(w.Merchants.Limited(), deployment.Pay, 0, time.Minute)
+		},
+	},
+}
+
+// plan plans the history of a regression.
+func (r regression) plan(w *world.World) {
+	w.Begin(r.length)
+	w.Rates = r.rates
+	for _, row := range r.faults {
+		w.Faults.Set(row.group, row.fault, row.rate)
+	}
+	if r.first != nil {
+		r.first(w, r.length)
+	}
+	for number := range r.orders {
+		if within := cmp.Or(r.within, r.length); r.function == "" {
+			w.Merchants.Draw(number, within)
+		} else {
+			w.Merchants.DrawOf(r.function, number, within)
+		}
+	}
 }
 
 // TestSuccessAmongReleases runs two histories of an operator that responds 503 to what it applied. A late success was
 // stored after a retry had been released, and no day counted it.
 func TestSuccessAmongReleases(t *testing.T) {
 	const last = 1 << 20
-	world := map[string]int{
+	forced := map[string]int{
 		"only one merchant and one operator have faults": 0, "shop": 1, "kind of order": 1, "the operator lies": last,
 		"has faults of operator call": 1, "rate": last, "has lie: 503 for what was applied": last, "duplicates": last,
 		"another body": 0,
 	}
 	for _, seed := range []uint64{430, 638} {
-		if result := runHistory(t, tape.FromSeed(seed).Force(world), Options{}); result.Violation != nil {
+		if result := runHistory(t, tape.FromSeed(seed).Force(forced), Options{}); result.Violation != nil {
 			t.Errorf("seed %d: %s", seed, result.Violation)
 		}
 	}
@@ -87,160 +183,54 @@ func TestFoundSeeds(t *testing.T) {
 	}
 }
 
-// crowded is begin for a history with many due entries of one merchant at one operator. All is well with the others.
-func (w *World) crowded() (sick *shop, operatorName string) {
-	w.Begin(time.Hour)
+// crowded plans a history with many due entries of one merchant at one operator. All is well with the others.
+func crowded(w *world.World, length time.Duration) (sick *fixture.Shop, operatorName string) {
 	w.Kernel.MaxSteps *= 10
-	sick, operatorName = w.shops[1], w.shops[0].Operators[w.Tape.Choose("operator", len(w.shops[0].Operators))]
-	w.affected = func(e *ledger.Entry) bool {
-		return e.Merchant.ID == sick.profile.ID || e.Route.Operator == operatorName
-	}
-	w.streamOff = history.Window{From: history.Start, To: history.Start.Add(time.Hour)}
+	sick, operatorName = w.Merchants.Shops[1], tape.Draw(w.Tape, "operator", w.Operators.Names...)
+	w.Check.Confine(func(e *ledger.Entry) bool {
+		return e.Merchant.ID == sick.Profile.ID || e.Route.Operator == operatorName
+	})
+	w.Stream.Off = history.Window{From: history.Start, To: history.Start.Add(length)}
 	for number := range 4 {
-		w.drawOrder(number, time.Hour)
+		w.Merchants.Draw(number, length)
 	}
 	return sick, operatorName
 }
 
-func planHangingSMS(w *World) {
-	sick, operatorName := w.crowded()
-	o := w.operators[operatorHost(operatorName)]
-	o.Outages = []outside.Outage{{
-		Kind: outside.KindPayerSMS, Fault: outside.HangBefore, From: history.Start, To: history.Start.Add(time.Hour),
+func planHangingSMS(w *world.World, length time.Duration) {
+	sick, operatorName := crowded(w, length)
+	w.Operators.Model(operatorName).Outages = []outside.Outage{{
+		Kind: outside.KindPayerSMS, Fault: outside.HangBefore, From: history.Start, To: history.Start.Add(length),
 	}}
-	w.Kernel.At(history.Start.Add(10*time.Minute), "crowd", func() { w.addCrowd(sick, operatorName, 1500, -1, true) })
+	w.Kernel.At(history.Start.Add(10*time.Minute), "crowd", func() { w.StoreCrowd(sick, operatorName, 1500, -1, true) })
 }
 
-func planUnmovedKeys(w *World) {
-	sick, operatorName := w.crowded()
-	w.unreadable[sick.profile.ID] = history.Window{From: history.Start, To: history.Start.Add(time.Hour)}
+func planUnmovedKeys(w *world.World, length time.Duration) {
+	sick, operatorName := crowded(w, length)
+	w.Unreadable[sick.Profile.ID] = history.Window{From: history.Start, To: history.Start.Add(length)}
 	w.Kernel.At(history.Start.Add(10*time.Minute), "crowd", func() {
-		for _, o := range w.orders {
-			if o.function == functionPay && o.shop != sick {
-				shard := ledger.DueShard(ledger.Key{Kind: ledger.Payment, ID: o.shop.Pay(o.number).Key})
-				w.addCrowd(sick, operatorName, 1100, shard, false)
+		for _, o := range w.Merchants.Orders {
+			if o.Function == deployment.Pay && o.Shop != sick {
+				shard := ledger.DueShard(ledger.Key{Kind: ledger.Payment, ID: o.Shop.Pay(o.Number).Key})
+				w.StoreCrowd(sick, operatorName, 1100, shard, false)
 				return
 			}
 		}
 	})
 }
 
-func planLostClaims(w *World) {
-	const length = 4 * 24 * time.Hour
-	w.Begin(length)
-	w.Rates = history.Rates{Crash: 60}
-	w.Faults.Set(outside.Notifications, outside.ServerErrorBefore, 950)
-	for number := range 3 {
-		w.drawOrder(number, length/24)
-	}
-}
-
-func planExpiredSMS(w *World) {
-	const length = 4 * 24 * time.Hour
-	w.Begin(length)
-	w.planShortRetention(length)
-	w.Rates = history.Rates{LostResponse: 300}
-	for number := range 3 {
-		w.drawOrder(number, length)
-	}
-}
-
-func planLateParking(w *World) {
-	const day, days = 24 * time.Hour, 7
-	w.Begin(days * day)
-	w.Faults.Set(outside.CallbackTimes, outside.CallbackNever, 900)
-	for _, name := range w.shops[0].Operators {
+func planLateParking(w *world.World, length time.Duration) {
+	w.Operators.Each(func(o *outside.Operator) {
 		to := history.Start.Add(time.Duration(3+w.Tape.Choose("days without lookups", 3)) * day)
-		w.operators[operatorHost(name)].Outages = []outside.Outage{{
+		o.Outages = []outside.Outage{{
 			Kind: outside.KindLookup, Fault: outside.ServerErrorBefore, From: history.Start, To: to,
 		}}
-	}
-	faults := []outside.Fault{outside.ServerErrorBefore, outside.EndpointGone}
-	for _, s := range w.shops {
-		for number := range days {
-			from := history.Start.Add(time.Duration(number) * day)
-			fault := faults[w.Tape.Choose("fault of the day", len(faults))]
-			w.servers[s.host].Windows = append(w.servers[s.host].Windows,
-				outside.HealthWindow{From: from, To: from.Add(day), Fault: fault})
+	})
+	for _, s := range w.Merchants.Shops {
+		server := w.Merchants.Servers[s.Host]
+		for from := history.Start; from.Before(history.Start.Add(length)); from = from.Add(day) {
+			fault := tape.Draw(w.Tape, "fault of the day", outside.ServerErrorBefore, outside.EndpointGone)
+			server.Windows = append(server.Windows, outside.HealthWindow{From: from, To: from.Add(day), Fault: fault})
 		}
 	}
-	for number := range 4 {
-		w.drawOrderOf(functionPay, number, day)
-	}
-}
-
-func planUnreadableCallbackKey(w *World) {
-	const length = 2 * time.Hour
-	w.Begin(length)
-	w.Faults.Set(outside.SecretFetches, outside.SecretError, 400)
-	w.Faults.Set(outside.CallbackTimes, outside.CallbackLate, 200)
-	w.Rates = history.Rates{ColdStart: 300}
-	for range 3 {
-		w.planRotations(length)
-	}
-	for number := range 6 {
-		w.drawOrder(number, length)
-	}
-}
-
-func planDeadLetters(w *World) {
-	const length = 4 * 24 * time.Hour
-	w.Begin(length)
-	w.Faults.Set(outside.Notifications, outside.ServerErrorBefore, 970)
-	w.Faults.Set(outside.CallbackTimes, outside.CallbackLate, 300)
-	for number := range 4 {
-		w.drawOrder(number, length)
-	}
-}
-
-func planEarlyReceipts(w *World) {
-	w.Begin(2 * time.Hour)
-	w.Faults.Set(outside.CallbackTimes, outside.CallbackEarly, 800)
-	w.Faults.Set(outside.Receipts, outside.ReceiptImpossible, 300)
-	w.Faults.Set(outside.OperatorCalls, outside.LieUnavailable, 400)
-	w.Faults.Set(outside.OperatorCalls, outside.ResetAfter, 100)
-	w.Rates = history.Rates{LostResponse: 200, Freeze: 60}
-	for number := range 6 {
-		w.drawOrderOf(functionSMS, number, 2*time.Hour)
-	}
-}
-
-func planUnconfirmedClaims(w *World) {
-	w.Begin(4 * time.Hour)
-	w.Faults.Set(outside.OperatorCalls, outside.LieUnavailable, 500)
-	w.Faults.Set(outside.Payers, outside.PayerNever, 600)
-	w.Faults.Set(outside.CallbackContents, outside.CallbackContradicting, 700)
-	for number := range 4 {
-		w.drawOrderOf(functionPay, number, time.Hour)
-	}
-}
-
-func planMidnight(w *World) {
-	const length = 30 * time.Hour
-	w.Begin(length)
-	w.Rates = history.Rates{Crash: 40, Table: 60, Freeze: 20, LostResponse: 200}
-	w.Faults.Set(outside.OperatorCalls, outside.Unavailable, 100)
-	for number := range 6 {
-		w.drawOrder(number, length)
-	}
-}
-
-func planSkew(w *World) {
-	const length = 2 * time.Hour
-	w.Begin(length)
-	w.Rates = history.Rates{Skew: 1, ColdStart: 300}
-	w.Faults.Set(outside.OperatorCalls, outside.SlowAfter, 400)
-	w.Faults.Set(outside.OperatorCalls, outside.HangAfter, 200)
-	for number := range 8 {
-		w.drawOrder(number, length)
-	}
-}
-
-func planLostRefund(w *World) {
-	w.Begin(time.Hour)
-	w.Rates = history.Rates{Table: 60}
-	w.Faults.Set(outside.Payers, outside.PayerFails, 900)
-	w.Faults.Set(outside.CallbackTimes, outside.CallbackNever, 900)
-	w.Faults.Set(outside.Notifications, outside.ServerErrorBefore, 900)
-	w.drawOrderOfShop(w.limitedShop(), functionPay, 0, time.Minute)
 }

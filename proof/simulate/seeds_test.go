@@ -56,8 +56,7 @@ func TestSeeds(t *testing.T) {
 			return true
 		}
 		const again = "run it again: go test ./proof/simulate -run TestSeeds -seed %d -platforms %d -v"
-		failure := fmt.Sprintf("seed %d: %s%s\n"+again, seed, result.Violation, sentenceOf(t, result.Violation), seed,
-			*platformStep)
+		failure := fmt.Sprintf("seed %d: %s\n"+again, seed, result.Violation, seed, *platformStep)
 		t.Error(failure)
 		failures = append(failures, failure)
 		if len(failed) < *storyCount {
@@ -210,37 +209,6 @@ func TestFormOf(t *testing.T) {
 		if got := formOf(errors.New(c.text)) == formOf(errors.New(first)); got != c.isSame {
 			t.Errorf("%q has the form of %q: %v, want %v", c.text, first, got, c.isSame)
 		}
-	}
-}
-
-// invariantRow is a row of the table in docs/reliability.md: the number and the sentences of an invariant.
-var invariantRow = regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]+) \| [^|]*\|$`)
-
-// sentenceOf returns what docs/reliability.md says about the invariant of a violation, "" for another violation.
-func sentenceOf(t *testing.T, violation error) string {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/reliability.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, invariants, _ := strings.Cut(string(page), "## The invariants")
-	for _, row := range invariantRow.FindAllStringSubmatch(invariants, -1) {
-		if strings.HasPrefix(violation.Error(), "invariant "+row[1]+":") {
-			return "\ninvariant " + row[1] + ": " + row[2]
-		}
-	}
-	return ""
-}
-
-// TestSentenceOf fails if a violation does not quote its invariant.
-func TestSentenceOf(t *testing.T) {
-	for number := 1; number <= 10; number++ {
-		if got := sentenceOf(t, fmt.Errorf("invariant %d: a violation", number)); len(got) < 40 {
-			t.Errorf("invariant %d is quoted as %q", number, got)
-		}
-	}
-	if got := sentenceOf(t, errors.New("a task did not end")); got != "" {
-		t.Errorf("a violation of no invariant quotes %q", got)
 	}
 }
 

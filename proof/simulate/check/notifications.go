@@ -1,0 +1,157 @@
+package check
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"mobilegateway/proof/simulate/fixture"
+	"mobilegateway/proof/simulate/history"
+	"mobilegateway/proof/simulate/mirror"
+	"mobilegateway/proof/simulate/outside"
+	"mobilegateway/shared/ledger"
+)
+
+const keptReports invariant = "8: Each new status has its notification, and so has a charge whose outcome became " +
+	"known late, once. It is delivered, which the server has acknowledged, or is a dead letter with a reason after " +
+	"its whole schedule. It has its entry's `webhook-id`, and a replay goes to the merchant's present address. A " +
+	"callback that got 2xx is reflected in the entry, and a correct one never gets 404. A poison record does not " +
+	"fail its batch"
+
+const (
+	// deliveryBound: a notification is delivered, or is a dead letter. The longest wait of the schedule is 24 hours
+	// with a fifth of jitter; two notifications of one entry follow each other.
+	deliveryBound = 31 * time.Hour
+	// deadLetterAge is the least age of a notification whose schedule of about 76 hours has ended: a fifth of jitter
+	// less.
+	deadLetterAge = 60 * time.Hour
+)
+
+// notifications checks that no notification is lost.
+type notifications struct{ *base }
+
+// hasID returns a function that reports whether a notification has an id.
+func hasID(id string) func(ledger.Notification) bool {
+	return func(n ledger.Notification) bool { return n.ID == id }
+}
+
+// changed checks a change of an entry: a new status has its notification, and a notification counts as delivered only
+// after its server acknowledged it. A refusal is the response itself, and MessageWaiting is that of the request.
+func (c *notifications) changed(t transition) {
+	before, after := t.before, t.after
+	isLate := before.State == ledger.Unknown ||
+		before.State == ledger.Reserved && after.UpdatedAt.After(before.LeaseUntil.Add(time.Second))
+	isReported := after.Status != before.Status && after.Outbox.URL != "" && after.State != ledger.Refused &&
+		after.Status != ledger.Pending && (after.Status != ledger.MessageWaiting || isLate)
+	hasStatus := func(n ledger.Notification) bool { return n.Status == after.Status }
+	if isReported && !slices.ContainsFunc(after.Outbox.Waiting, hasStatus) &&
+		!slices.ContainsFunc(after.Outbox.Delivered, hasStatus) {
+		c.fail(keptReports, "%s became %s without a notification", t.key, after.Status)
+	}
+	if after.Kind == ledger.Charge {
+		c.lateCharge(t, isLate)
+	}
+	for _, n := range after.Outbox.Delivered {
+		if !slices.ContainsFunc(before.Outbox.Delivered, hasID(n.ID)) && !c.isAcknowledged(after, n.ID) {
+			c.fail(keptReports, "%s: the notification of %s counts as delivered, and was not acknowledged", t.key,
+				n.Status)
+		}
+	}
+	c.kept(t)
+}
+
+// lateCharge checks that a charge is notified once, and exactly if its outcome was unknown before the write that
+// records it. Every merchant here wants it (decision "charge-notif").
+func (c *notifications) lateCharge(t transition, isLate bool) {
+	before, after := t.before, t.after
+	had, has := len(before.Outbox.Waiting)+len(before.Outbox.Delivered),
+		len(after.Outbox.Waiting)+len(after.Outbox.Delivered)
+	isKnown := after.State == ledger.Done || after.State == ledger.Refused
+	switch {
+	case isLate && isKnown && has != 1:
+		c.fail(keptReports, "%s: its outcome became known late (%s until %s), with %d notifications", t.key,
+			before.State, before.LeaseUntil.Sub(history.Start), has)
+	case has > 1, has != had && before.State != ledger.Unknown && before.State != ledger.Reserved:
+		c.fail(keptReports, "%s has %d notifications, and had %d", t.key, has, had)
+	}
+}
+
+// isAcknowledged reports whether the server of an entry acknowledged a notification.
+func (c *notifications) isAcknowledged(e *ledger.Entry, id string) bool {
+	address, err := url.Parse(e.Outbox.URL)
+	if err != nil {
+		return false
+	}
+	server := c.merchants.Servers[address.Host]
+	return server != nil && server.Acknowledged(id)
+}
+
+// kept checks that no notification disappears. One of the outbox, a dead letter too, stays there until it is delivered.
+// A delivered one stays known, or is in the outbox again after a replay.
+func (c *notifications) kept(t transition) {
+	after := t.after.Outbox
+	for _, n := range slices.Concat(t.before.Outbox.Delivered, t.before.Outbox.Waiting) {
+		if !slices.ContainsFunc(after.Waiting, hasID(n.ID)) && !slices.ContainsFunc(after.Delivered, hasID(n.ID)) {
+			c.fail(keptReports, "%s: the notification of %s (dead %q) disappeared", t.key, n.Status, n.DeadReason)
+		}
+	}
+}
+
+// deadLetters checks that a notification becomes a dead letter only after its whole schedule, or after many claims
+// without an outcome.
+func (c *notifications) deadLetters(t transition) {
+	for _, n := range t.after.Outbox.Waiting {
+		wasDead := slices.ContainsFunc(t.before.Outbox.Waiting, func(b ledger.Notification) bool {
+			return b.ID == n.ID && b.DeadReason != ""
+		})
+		isNew := n.DeadReason != "" && !wasDead && n.DeadReason != ledger.ReasonNoOutcome
+		if age := time.Since(history.Latest(n.At, mirror.LastReplay(t.after))); isNew && age < deadLetterAge {
+			c.fail(keptReports, "%s: the notification of %s is dead after %s", t.key, n.Status, age)
+		}
+	}
+}
+
+// received checks that a notification which reached a merchant's server has the webhook-id of its entry's notification,
+// and the present address. The entry of an SMS may have expired.
+func (c *notifications) received(s *fixture.Shop, receipt outside.Receipt) {
+	isIt := func(n ledger.Notification) bool {
+		return n.ID == receipt.ID && (receipt.Status == "" || string(n.Status) == receipt.Status)
+	}
+	isKnown := c.Entries.HasDeleted()
+	for e := range c.Entries.All() {
+		if isKnown {
+			break
+		}
+		isKnown = e.Merchant.ID == s.Profile.ID &&
+			(slices.ContainsFunc(e.Outbox.Waiting, isIt) || slices.ContainsFunc(e.Outbox.Delivered, isIt))
+	}
+	if !isKnown {
+		c.fail(keptReports, "the notification of %s for %q has the webhook-id %q, which no entry of %s has",
+			receipt.Status, receipt.Order, receipt.ID, s.Name)
+	}
+	moved, e := c.merchants.Account(s).MovedAt, c.Entries.Payment(receipt.Order)
+	if receipt.URL == s.Profile.NotifURL && !moved.IsZero() && c.Rates.Freeze == 0 && e != nil &&
+		mirror.LastReplay(e).After(moved) {
+		c.fail(keptReports, "%s: the replay of %s went to %s, which was changed at %s", e.Key,
+			mirror.LastReplay(e).Sub(history.Start), receipt.URL, moved.Sub(history.Start))
+	}
+}
+
+// progress checks that the notifications of an entry that had their time are delivered, dead or parked, and so that the
+// payer got its SMS.
+func (c *notifications) progress(e *ledger.Entry) {
+	for place, n := range e.Outbox.Waiting {
+		waits := time.Since(history.Latest(n.At, c.CalmFrom, mirror.LastReplay(e)))
+		isParked := n.Parked && !c.engineers.IsEnabled(e.Merchant.ID, e.Outbox.URL)
+		isBehindParked := slices.ContainsFunc(e.Outbox.Waiting[:place], func(n ledger.Notification) bool {
+			return n.Parked
+		})
+		if n.DeadReason == "" && !isParked && !isBehindParked && waits > deliveryBound {
+			c.fail(keptReports, "%s: the notification of %s (place %d) is neither delivered nor dead", e.Key, n.Status,
+				place)
+		}
+	}
+	if e.UserSMS.State == ledger.UserSMSDue && time.Since(history.Latest(e.FinalAt, c.CalmFrom)) > FinalBound {
+		c.fail(keptReports, "%s: the payer's SMS is still due", e.Key)
+	}
+}

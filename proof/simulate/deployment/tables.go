@@ -1,0 +1,124 @@
+package deployment
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"mobilegateway/proof/simulate/fixture"
+	"mobilegateway/proof/simulate/history"
+	"mobilegateway/proof/simulate/mirror"
+	"mobilegateway/proof/simulate/tape"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	model "mobilegateway/world/dynamodb"
+)
+
+// Tables are the tables, with the faults of their calls.
+type Tables struct {
+	*Gate
+	Database *model.Database
+	Entries  *mirror.Entries
+	// Unreadable has the times in which profiles cannot be read, by merchant id. ReadOnly is the time in which the
+	// ledger's table cannot be written.
+	Unreadable map[string]history.Window
+	ReadOnly   history.Window
+
+	writer  *Instance             // that made the last call of a table
+	noItems *dynamodb.QueryOutput // the result of a query of an empty shard
+}
+
+// NewTables makes tables without faults.
+func NewTables(g *Gate, database *model.Database) *Tables {
+	return &Tables{
+		Gate: g, Database: database, Entries: mirror.New(), Unreadable: map[string]history.Window{},
+		noItems: &dynamodb.QueryOutput{},
+	}
+}
+
+// outcomes are the faults of a table's call, the most frequent ones first.
+var outcomes = []model.Outcome{
+	model.AppliedResponseLost, model.NotAppliedTimeout, model.AppliedThenCut, model.NotAppliedCut,
+	model.InternalError, model.AppliedInternalError, model.Throttled, model.AppliedLate,
+}
+
+// outcomeNames are the names of the faults in stories and counts.
+var outcomeNames = map[model.Outcome]string{
+	model.AppliedResponseLost: "applied, no response", model.NotAppliedTimeout: "not applied, no response",
+	model.AppliedThenCut: "applied, connection cut", model.NotAppliedCut: "not applied, connection cut",
+	model.InternalError: "not applied, 500", model.AppliedInternalError: "applied, 500",
+	model.Throttled: "throttled", model.AppliedLate: "applied late", model.Conflict: "transaction conflict",
+}
+
+// decide parks a task before an attempt at a table, and decides the attempt's fate.
+func (t *Tables) decide(i *Instance, call model.Call) model.Decision {
+	t.Pass(i, tableCall(call))
+	t.writer = i
+	decision := model.Decision{}
+	if t.isUnreadable(call) {
+		t.Count("table: unreadable profile")
+		decision.Outcome = model.InternalError
+		return decision
+	}
+	if call.Writes && call.Table == fixture.LedgerTable && t.ReadOnly.Contains(time.Now()) {
+		t.Count("table: no write of the ledger")
+		decision.Outcome = model.InternalError
+		return decision
+	}
+	if !t.FaultsOn() {
+		return decision
+	}
+	if (call.Index != "" || !call.Writes && !call.Consistent) && t.Tape.Happens("index lags", t.Rates.Lag) {
+		decision.Lag = model.Lag{Writes: 1 + t.Tape.Choose("hidden writes", 3), Age: 5 * time.Second}
+	}
+	if !t.Tape.Happens("table fault", t.Rates.Table) {
+		return decision
+	}
+	decision.Outcome = tape.Draw(t.Tape, "kind of table fault", outcomes...)
+	if call.Operation == "TransactWriteItems" && t.Tape.Choose("transaction conflict", 3) == 2 {
+		decision.Outcome = model.Conflict
+		decision.ConflictAt = t.Tape.Choose("conflict at", len(call.Items))
+	}
+	t.Observer.Failed(call.Table)
+	t.Count("table: " + outcomeNames[decision.Outcome])
+	t.Logf("%s: %s: %s", i.Name, call, outcomeNames[decision.Outcome])
+	return decision
+}
+
+// isUnreadable reports whether a call needs a profile that cannot be read.
+func (t *Tables) isUnreadable(call model.Call) bool {
+	if call.Table != fixture.MerchantTable || len(t.Unreadable) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(call.Items, func(target model.Target) bool {
+		broken, found := t.Unreadable[strings.TrimPrefix(target.Key, "merchant#")]
+		return found && broken.Contains(time.Now())
+	})
+}
+
+// tableCall names a call of a table without its keys.
+func tableCall(call model.Call) string {
+	name := tableCalls[call.Operation+call.Table+call.Index]
+	if name == "" {
+		return "table " + call.Operation + " " + call.Table + call.Index
+	}
+	return name
+}
+
+// tableCalls are the names of the most frequent calls.
+var tableCalls = map[string]string{
+	"Queryledger" + ledgerdynamo.IndexDue: "table Query due", "GetItem" + fixture.LedgerTable: "table GetItem ledger",
+	"PutItem" + fixture.LedgerTable:   "table PutItem ledger",
+	"GetItem" + fixture.MerchantTable: "table GetItem merchants",
+}
+
+// applyLate applies a write some time after its client gave up, or never.
+func (t *Tables) applyLate(i *Instance, call model.Call, apply func()) {
+	wait := tape.Draw(t.Tape, "late write", 100*time.Millisecond, time.Second, 3*time.Second, time.Minute)
+	t.Kernel.At(time.Now().Add(wait), "late write", func() {
+		t.Logf("late write applied: %s", call)
+		t.writer = i
+		apply()
+	})
+}

@@ -1,0 +1,61 @@
+// Package simulate runs the functions of the gateway, the code that ships, in a simulated world: clock, scheduler,
+// DynamoDB, Secrets Manager, operators, merchants' servers, stream and schedule. A tape of choices decides what fails
+// and in which order things happen, so the same seed gives the same history.
+//
+// A history has a time of faults, and then a time without faults in which everything must come to its end. Invariants
+// are checked after every step and at the end; docs/reliability.md lists them. The package is for tests: a history runs
+// in a bubble of testing/synctest.
+package simulate
+
+import (
+	"time"
+
+	"mobilegateway/proof/simulate/history"
+	"mobilegateway/proof/simulate/plan"
+	"mobilegateway/proof/simulate/tape"
+	"mobilegateway/proof/simulate/world"
+)
+
+// Options select a history.
+type Options struct {
+	// Story keeps a line for each event.
+	Story bool
+	// Platforms mixes payments by the operators' platforms with orders by the gateway's protocol.
+	Platforms bool
+	// Without are the places of orders whose clients send nothing.
+	Without []int
+	// Plan, if set, replaces the drawn rates, orders and windows.
+	Plan func(*world.World)
+}
+
+// Result is what a history showed.
+type Result struct {
+	Violation error
+	Choices   []int
+	Story     []string
+	Counts    history.Counts
+	Orders    int
+	Simulated time.Duration
+	// Faults has the number of injected faults by kind, and Sites the outside calls of functions.
+	Faults map[string]int
+	Sites  history.Sites
+}
+
+// Run runs one history. Call it in a bubble of testing/synctest.
+func Run(choices *tape.Tape, options Options) Result {
+	w := world.New(choices)
+	w.HasStory, w.Merchants.Without = options.Story, options.Without
+	switch {
+	case options.Plan != nil:
+		options.Plan(w)
+	case options.Platforms:
+		plan.DrawPlatforms(w)
+	default:
+		plan.Draw(w)
+	}
+	w.Run()
+	return Result{
+		Violation: w.Violation, Choices: choices.Values(), Story: w.Story, Counts: w.Counts,
+		Orders: len(w.Merchants.Orders), Simulated: time.Since(history.Start), Faults: w.FaultCounts(), Sites: w.Sites,
+	}
+}
