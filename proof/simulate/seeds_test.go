@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -36,7 +35,7 @@ const progressInterval = 10 * time.Second
 
 // TestSeeds runs many histories of drawn faults. The table of docs/reliability.md is its output.
 func TestSeeds(t *testing.T) {
-	if *isWorker {
+	if *workerPlace >= 0 {
 		serveSeeds(t)
 		return
 	}
@@ -51,7 +50,7 @@ func TestSeeds(t *testing.T) {
 	var report Report
 	failed := map[uint64]Result{}
 	var failures []string
-	runSeeds(t, *firstSeed, *seedCount, *workerCount, &report, func(seed uint64, result Result) bool {
+	runSeeds(t, seedRange{*firstSeed, *seedCount, *workerCount}, &report, func(seed uint64, result Result) bool {
 		if result.Violation == nil {
 			return true
 		}
@@ -100,31 +99,21 @@ func cpuTime(t *testing.T) (total time.Duration) {
 
 // runSeeds runs the histories of consecutive seeds in parallel workers. It adds each result to the report and passes it
 // to use, in the order of the seeds, until use returns false. So the outcome does not depend on the number of workers.
-func runSeeds(
-	t *testing.T, first uint64, count, workers int, report *Report, use func(seed uint64, result Result) bool,
-) {
+func runSeeds(t *testing.T, seeds seedRange, report *Report, use func(seed uint64, result Result) bool) {
 	t.Helper()
-	var stopped atomic.Bool
-	results := startWorkers(t, &seedRange{first: first, count: uint64(max(count, 0))}, workers, &stopped)
-	started, progress := time.Now(), time.NewTicker(progressInterval)
-	defer progress.Stop()
-	early := map[uint64]Result{} // those that came before the result of an earlier seed
-	for next := first; ; {
-		select {
-		case r, isOpen := <-results:
-			if !isOpen {
-				return
-			}
-			early[r.Seed] = r.Result
-		case <-progress.C:
-			fmt.Fprintf(os.Stderr, "%d of %d histories, %.0f a second, %d violations\n", report.Histories, count,
-				float64(report.Histories)/time.Since(started).Seconds(), report.Violations)
+	next, stop := startWorkers(t, seeds)
+	defer stop()
+	started := time.Now()
+	for seed, printed := seeds.first, started; seed < seeds.first+uint64(max(seeds.count, 0)); seed++ {
+		result := next(seed)
+		report.Add(result)
+		if !use(seed, result) {
+			return
 		}
-		for result, found := early[next]; found && !stopped.Load(); result, found = early[next] {
-			delete(early, next)
-			report.Add(result)
-			stopped.Store(!use(next, result))
-			next++
+		if time.Since(printed) >= progressInterval {
+			printed = time.Now()
+			fmt.Fprintf(os.Stderr, "%d of %d histories, %.0f a second, %d violations\n", report.Histories, seeds.count,
+				float64(report.Histories)/time.Since(started).Seconds(), report.Violations)
 		}
 	}
 }
@@ -136,7 +125,7 @@ func TestWorkersGiveSameReport(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		var report Report
 		var seeds []uint64
-		runSeeds(t, 1, count, workers, &report, func(seed uint64, _ Result) bool {
+		runSeeds(t, seedRange{1, count, workers}, &report, func(seed uint64, _ Result) bool {
 			seeds = append(seeds, seed)
 			return seed != last
 		})
