@@ -1,20 +1,21 @@
 package kit
 
 import (
-	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
+// MaxBodyBytes is the longest request body. A Call has one byte more if its body was longer.
+const MaxBodyBytes = 64 << 10
+
 const (
-	maxBodyBytes = 64 << 10
-	jsonType     = "application/json"
-	htmlType     = "text/html; charset=utf-8"
+	jsonType = "application/json"
+	htmlType = "text/html; charset=utf-8"
 )
 
 // Call is one call of an operation.
@@ -23,16 +24,21 @@ type Call struct {
 	Body    []byte
 	Fields  // of the body; nil unless it is one JSON object
 	Keys
+	// Parsed is what Operation.Identify made of the body, if it made something.
+	Parsed any
+	// Mode is the mode of the call, and Faulty is true if its response is not correct or late.
+	Mode   string
+	Faulty bool
 }
 
 // Keys are what a call is about. Each field may be empty.
 type Keys struct {
-	Key     string // the upstream key
-	OrderID string
+	Key     string `json:"key"` // the upstream key
+	OrderID string `json:"-"`
 	// MSISDN is the payer's number of a call that creates a transaction. It selects the outcome.
-	MSISDN string
+	MSISDN string `json:"-"`
 	// CallbackOrder is the gateway's order id in the address for the callback. It may be longer than OrderID.
-	CallbackOrder string
+	CallbackOrder string `json:"-"`
 }
 
 // match reports whether wanted is one of the keys. Empty wants all.
@@ -56,6 +62,11 @@ type Operation struct {
 	Check func(c *Call) Response
 	// Serve makes the response, under the lock.
 	Serve func(c *Call) Response
+	// Plain has no modes and is in no log: a page or a control path. With First a call is authorized, checked and begun
+	// (Extension) before its mode is selected, and a slow one is served at once: Serve applies it later by itself.
+	Plain, First bool
+	// OnlyNamed is true if only scripts that name the operation are for it.
+	OnlyNamed bool
 }
 
 // Response is the response to a call.
@@ -66,8 +77,11 @@ type Response struct {
 	Body   []byte
 	// Close closes the connection without a response.
 	Close bool
-	// First are callbacks that are sent before the response.
-	First []Callback
+	// First are callbacks that are sent before the response: SendFirst adds them.
+	First []Delivery
+	// Late replaces the response after a delay, which is never scaled; nil keeps it.
+	Delay time.Duration
+	Late  func() Response
 }
 
 // If returns a response on a condition, and else the zero Response, which refuses nothing.
@@ -138,116 +152,135 @@ func (p *Platform) value(c *Call, source string) string {
 	return ""
 }
 
-// Handler serves the operations and the control paths.
-func (p *Platform) Handler() http.Handler {
-	mux := http.NewServeMux()
-	for _, o := range p.spec.Operations {
-		mux.HandleFunc(o.Pattern, func(w http.ResponseWriter, r *http.Request) { p.handle(w, r, o) })
-	}
-	p.addControl(mux)
-	return mux
-}
-
-func (p *Platform) handle(w http.ResponseWriter, r *http.Request, o Operation) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	if err != nil {
-		http.Error(w, "body too large or cut", http.StatusBadRequest)
-		return
-	}
-	c := &Call{Request: r, Body: body}
-	if decodeObject(body, &c.Fields) != nil {
+// handle serves a call of an operation, without its waits.
+func (p *Platform) handle(o Operation, c *Call) Response {
+	if decodeObject(c.Body, &c.Fields) != nil {
 		c.Fields = nil // a form, for example
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.Closed():
+		return Response{Close: true}
+	case o.Plain:
+		return o.Serve(c)
+	}
 	order := path.Base(path.Dir(p.value(c, o.Callback))) // the last segment is the token
 	c.Keys = Keys{p.value(c, o.Key), p.value(c, o.OrderID), p.value(c, o.MSISDN), order}
 	if o.Identify != nil {
 		o.Identify(c)
 	}
-	mode := p.selectMode(o, c)
-	p.mu.Unlock()
-	if mode != "slow" {
-		p.write(w, r, o, c, p.respond(mode, o, c))
-		return
+	if o.First {
+		if refused := p.check(o, c); refused.Status != 0 {
+			return p.respondAndRecord(o, c, refused, false)
+		}
 	}
-	late := make(chan Response, 1)
-	p.config.After(slowResponseDelay, func() { late <- p.respond("ok", o, c) })
-	select {
-	case response := <-late:
-		p.write(w, r, o, c, response)
-	case <-r.Context().Done():
-		p.record(o.Name, c.Keys, 0)
+	mode, delay := p.selectMode(o, c)
+	if mode == "slow" && !o.First {
+		return p.serveLater(o, c)
+	} else if mode == "slow" {
+		delay = SlowDelay
 	}
+	response := p.respond(mode, o, c)
+	response.Delay = max(response.Delay, delay)
+	return p.respondAndRecord(o, c, response, o.First)
+}
+
+// serveLater serves a slow call when its time has come, also if its client is gone by then.
+func (p *Platform) serveLater(o Operation, c *Call) Response {
+	var response Response
+	isServed := false
+	serve := func() {
+		if !isServed {
+			isServed = true
+			response = p.respondAndRecord(o, c, p.respond("ok", o, c), false)
+		}
+	}
+	p.AfterUnscaled(SlowDelay, serve)
+	return Response{Delay: SlowDelay, Late: func() Response {
+		p.Locked(serve)
+		return response
+	}}
 }
 
 // selectMode takes the next mode of a script, or that of the number for the first call under a key.
-func (p *Platform) selectMode(o Operation, c *Call) string {
-	id := [2]string{o.Name, c.Key}
-	p.attempts[id]++
-	if mode, ok := p.nextScripted(o.Name, c.Keys); ok {
-		return mode
+func (p *Platform) selectMode(o Operation, c *Call) (mode string, delay time.Duration) {
+	extension, id := p.spec.Extension, [2]string{o.Name, c.Key}
+	isFirst := p.attempts[id] == 0
+	if extension == nil {
+		p.attempts[id]++
+	} else if o.First {
+		isFirst = extension.Begin(c)
 	}
-	if outcome := p.OutcomeFor(c.MSISDN); c.MSISDN != "" && p.attempts[id] == 1 && outcome.Mode != "" {
-		return outcome.Mode
+	if mode, ok := p.nextScripted(o, c.Keys); ok {
+		return mode, 0
 	}
-	return "ok"
+	if mode := p.config.Hazards.mode(o.Name, c.Keys, !isFirst); mode != "" {
+		return mode, 0
+	}
+	if outcome := p.OutcomeFor(c.MSISDN); c.MSISDN != "" && isFirst && outcome.Mode != "" {
+		return outcome.Mode, 0
+	}
+	if extension != nil && o.First {
+		return extension.Draw(c)
+	}
+	return "ok", 0
 }
 
+// respond makes the response to a call in a mode.
 func (p *Platform) respond(mode string, o Operation, c *Call) Response {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch mode {
-	case "ok":
-		return p.serve(o, c)
-	case "twice": // a proxy repeats the request, and passes the second response on
-		first := p.serve(o, c).First
-		repeated := p.serve(o, c)
-		repeated.First = append(first, repeated.First...)
-		return repeated
+	fault, isFault, isApplied := p.Fault(mode, c.Key)
+	c.Mode, c.Faulty = mode, isFault || mode == "slow"
+	if isFault && !isApplied {
+		return fault
 	}
-	name, applied := strings.CutSuffix(mode, "-applied")
-	faulty := p.faults(c.Key)[name]
-	if applied {
-		faulty.First = p.serve(o, c).First
+	response := p.serve(o, c)
+	if mode == "twice" { // a proxy repeats the request, and passes the second response on
+		first := response.First
+		response = p.serve(o, c)
+		response.First = append(first, response.First...)
 	}
-	return faulty
+	if isFault {
+		fault.First = response.First
+		return fault
+	}
+	return response
 }
 
 func (p *Platform) serve(o Operation, c *Call) Response {
-	if p.spec.Authorize != nil && !o.Open {
-		if refused := p.spec.Authorize(c); refused.Status != 0 {
-			return refused
-		}
-	}
-	if o.Check != nil {
-		if refused := o.Check(c); refused.Status != 0 {
+	if !o.First {
+		if refused := p.check(o, c); refused.Status != 0 {
 			return refused
 		}
 	}
 	return o.Serve(c)
 }
 
-func (p *Platform) write(w http.ResponseWriter, r *http.Request, o Operation, c *Call, response Response) {
-	if len(response.First) > 0 {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), earlyCallbackTimeout)
-		defer cancel()
-		p.deliver(ctx, c.Keys, response.First)
+// check returns the refusal of a call, or the zero Response.
+func (p *Platform) check(o Operation, c *Call) Response {
+	if p.spec.Authorize != nil && !o.Open {
+		if refused := p.spec.Authorize(c); refused.Status != 0 {
+			return refused
+		}
 	}
-	if response.Close {
-		p.record(o.Name, c.Keys, 0)
-		panic(http.ErrAbortHandler)
+	if o.Check == nil {
+		return Response{}
 	}
-	p.record(o.Name, c.Keys, response.Status)
-	writeResponse(w, response)
+	return o.Check(c)
 }
 
-func writeResponse(w http.ResponseWriter, response Response) {
-	for name, value := range response.Header {
-		w.Header().Set(name, value)
+// respondAndRecord adds a call to the log.
+func (p *Platform) respondAndRecord(o Operation, c *Call, r Response, isBegun bool) Response {
+	if isBegun {
+		p.spec.Extension.Record(c, r)
 	}
-	if response.Type != "" {
-		w.Header().Set("Content-Type", response.Type)
+	p.log.record(o.Name, c.Keys, r.logStatus())
+	return r
+}
+
+func (r Response) logStatus() int {
+	if r.Close {
+		return 0
 	}
-	w.WriteHeader(response.Status)
-	_, _ = w.Write(response.Body)
+	return r.Status
 }

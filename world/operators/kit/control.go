@@ -2,13 +2,14 @@ package kit
 
 import (
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 )
+
+// maxCalls is how many calls the log keeps at least.
+const maxCalls = 100_000
 
 // callRecord is one call or callback, without secrets.
 type callRecord struct {
@@ -21,81 +22,85 @@ type callRecord struct {
 	keys Keys
 }
 
-func (p *Platform) record(operation string, k Keys, status int) {
-	p.mu.Lock()
-	p.calls = append(p.calls, callRecord{operation, k.Key, k.OrderID, status, p.Now(), k})
-	p.mu.Unlock()
-	p.config.Logf("%s: %s %s: %d", p.spec.Operator, operation, k.Key, status)
+// callLog is the list of calls and callbacks.
+type callLog struct {
+	*source
+	operator string
+	calls    []callRecord
 }
 
-// addControl adds the control paths, which doc.go lists.
-func (p *Platform) addControl(mux *http.ServeMux) {
-	control := func(pattern string, f func(r *http.Request) Response) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			p.mu.Lock()
-			response := f(r)
-			p.mu.Unlock()
-			writeResponse(w, response)
-		})
+func (l *callLog) record(operation string, k Keys, status int) {
+	if len(l.calls) >= 2*maxCalls {
+		l.calls = slices.Clone(l.calls[maxCalls:])
 	}
-	control("GET /stub/v1/effects", func(r *http.Request) Response {
-		key := r.URL.Query().Get("key")
-		return listOf(p.effects, func(e Effect) bool { return e.keys.match(key) })
-	})
-	control("GET /stub/v1/calls", func(r *http.Request) Response {
-		key := r.URL.Query().Get("key")
-		return listOf(p.calls, func(c callRecord) bool { return c.keys.match(key) })
-	})
-	control("POST /stub/v1/script", p.addScript)
-	control("GET /stub/v1/script", func(*http.Request) Response {
-		return listOf(p.scripts, func(s *script) bool { return len(s.Calls) > 0 })
-	})
-	control("DELETE /stub/v1/script", func(r *http.Request) Response {
-		key := r.URL.Query().Get("key")
-		p.scripts = slices.DeleteFunc(p.scripts, func(s *script) bool { return key == "" || s.Key == key })
-		return Response{Status: http.StatusNoContent}
-	})
-	control("GET /stub/v1/quirks", func(*http.Request) Response { return p.listQuirks() })
-	control("PUT /stub/v1/quirks", p.replaceQuirks)
-	control("POST /stub/v1/revoke-tokens", func(*http.Request) Response {
-		return JSON(http.StatusOK, map[string]int{"revoked": p.revokeTokens()})
-	})
+	l.calls = append(l.calls, callRecord{operation, k.Key, k.OrderID, status, l.Now(), k})
+	l.config.Logf("%s: %s %s: %d", l.operator, operation, k.Key, status)
 }
 
-func listOf[T any](all []T, fits func(T) bool) Response {
-	found := []T{}
-	for _, v := range all {
-		if fits(v) {
-			found = append(found, v)
+// Control makes a control path of f, which gets the JSON body of a POST or a PUT. The body of a POST may be absent: a
+// PUT needs an object, because it replaces the earlier one.
+func Control[T any](pattern string, f func(c *Call, body T) Response) Operation {
+	return Operation{Pattern: pattern, Plain: true, Serve: func(c *Call) Response {
+		var body T
+		method := c.Request.Method
+		isAbsent := method != http.MethodPut && slices.Contains([]string{"", "null"}, strings.TrimSpace(string(c.Body)))
+		if (method == http.MethodPost || method == http.MethodPut) && !isAbsent {
+			if err := decodeObject(c.Body[:min(len(c.Body), MaxBodyBytes)], &body); err != nil {
+				return Refuse(http.StatusBadRequest, "body: %v", err)
+			}
 		}
-	}
-	return JSON(http.StatusOK, found)
+		return f(c, body)
+	}}
 }
 
-func (p *Platform) addScript(r *http.Request) Response {
-	var s script
-	if err := decodeBody(r, &s); err != nil {
-		return refuse("body: %v", err)
+// none is the body of a control path without one.
+type none struct{}
+
+// controlOperations are the control paths, which doc.go lists.
+func (p *Platform) controlOperations() []Operation {
+	keyOf := func(c *Call) string { return c.Request.URL.Query().Get("key") }
+	return []Operation{
+		Control("GET /stub/v1/effects", func(c *Call, _ none) Response {
+			return JSON(http.StatusOK, p.Effects(keyOf(c)))
+		}),
+		Control("GET /stub/v1/calls", func(c *Call, _ none) Response {
+			found := []callRecord{}
+			for _, r := range p.log.calls {
+				if r.keys.match(keyOf(c)) {
+					found = append(found, r)
+				}
+			}
+			return JSON(http.StatusOK, found)
+		}),
+		Control("POST /stub/v1/script", func(_ *Call, s Script) Response {
+			if err := p.AddScript(s); err != nil {
+				return Refuse(http.StatusBadRequest, "%v", err)
+			}
+			return JSON(http.StatusOK, s)
+		}),
+		Control("GET /stub/v1/script", func(*Call, none) Response { return JSON(http.StatusOK, p.Scripts()) }),
+		Control("DELETE /stub/v1/script", func(c *Call, _ none) Response {
+			p.DeleteScripts(keyOf(c))
+			return Response{Status: http.StatusNoContent}
+		}),
+		Control("GET /stub/v1/quirks", func(*Call, none) Response { return p.listQuirks() }),
+		Control("PUT /stub/v1/quirks", func(_ *Call, wanted map[string]bool) Response {
+			for name := range wanted {
+				if !slices.Contains(p.spec.Quirks, name) {
+					return Refuse(http.StatusBadRequest, "quirk %q is unknown; use: %s", name,
+						strings.Join(p.spec.Quirks, ", "))
+				}
+			}
+			p.quirks = wanted
+			return p.listQuirks()
+		}),
+		Control("POST /stub/v1/revoke-tokens", func(*Call, none) Response {
+			return JSON(http.StatusOK, map[string]int{"revoked": p.revokeTokens()})
+		}),
 	}
-	var operations []string
-	for _, o := range p.spec.Operations {
-		operations = append(operations, o.Name)
-	}
-	if s.Operation != "" && !slices.Contains(operations, s.Operation) {
-		return refuse("operation %q is unknown; use one of: %s", s.Operation, strings.Join(operations, ", "))
-	}
-	for _, mode := range s.Calls {
-		_, isFault := p.faults("")[strings.TrimSuffix(mode, "-applied")]
-		if !isFault && !slices.Contains([]string{"ok", "slow", "twice"}, mode) {
-			return refuse(`mode %q is unknown; use one of: ok, slow, twice, %s, or a fault with the suffix "-applied"`,
-				mode, strings.Join(slices.Sorted(maps.Keys(p.faults(""))), ", "))
-		}
-	}
-	p.scripts = append(p.scripts, &s)
-	return JSON(http.StatusOK, s)
 }
 
-func (p *Platform) listQuirks() Response {
+func (p *steering) listQuirks() Response {
 	all := map[string]bool{}
 	for _, name := range p.spec.Quirks {
 		all[name] = p.quirks[name]
@@ -103,28 +108,7 @@ func (p *Platform) listQuirks() Response {
 	return JSON(http.StatusOK, all)
 }
 
-func (p *Platform) replaceQuirks(r *http.Request) Response {
-	wanted := map[string]bool{}
-	if err := decodeBody(r, &wanted); err != nil {
-		return refuse("body: %v", err)
-	}
-	for name := range wanted {
-		if !slices.Contains(p.spec.Quirks, name) {
-			return refuse("quirk %q is unknown; use: %s", name, strings.Join(p.spec.Quirks, ", "))
-		}
-	}
-	p.quirks = wanted
-	return p.listQuirks()
-}
-
-func refuse(format string, args ...any) Response {
-	return JSON(http.StatusBadRequest, map[string]string{"error": fmt.Sprintf(format, args...)})
-}
-
-func decodeBody(r *http.Request, v any) error {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes))
-	if err != nil {
-		return err
-	}
-	return decodeObject(raw, v)
+// Refuse is the refusal of a control path.
+func Refuse(status int, format string, args ...any) Response {
+	return JSON(status, map[string]string{"error": fmt.Sprintf(format, args...)})
 }

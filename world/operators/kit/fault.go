@@ -2,6 +2,7 @@ package kit
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -30,8 +31,32 @@ func Errors(status int, names ...string) []Error {
 	return all
 }
 
+// steering selects what happens to a call: by the Spec, the settings, the scripts and the switches.
+type steering struct {
+	*source `unhashed:"the time and the settings are not state"`
+	spec    Spec `unhashed:"never changes"`
+	scripts []*Script
+	quirks  map[string]bool
+}
+
+// Quirk reports whether a switch is on. It panics for a name that the Spec lacks.
+func (p *steering) Quirk(name string) bool {
+	if !slices.Contains(p.spec.Quirks, name) {
+		panic("kit: no quirk " + name)
+	}
+	return p.quirks[name]
+}
+
+// match reports whether a wanted key is one of those of a kind's transaction.
+func (p *steering) match(kind string, k Keys, wanted string) bool {
+	if p.spec.Extension != nil && wanted != "" {
+		return p.spec.Extension.Match(kind, k.Key, wanted)
+	}
+	return k.match(wanted)
+}
+
 // Error makes the response of the Spec's error with this name. It panics for a name that the Spec lacks.
-func (p *Platform) Error(name, detail string) Response {
+func (p *steering) Error(name, detail string) Response {
 	i := slices.IndexFunc(p.spec.Errors, func(e Error) bool { return e.Name == name })
 	return p.spec.ErrorForm(p.spec.Errors[i], detail)
 }
@@ -49,7 +74,7 @@ var commonFaults = map[string]Response{
 
 // faults returns all faults of a call with this key by name: the Spec's replace its errors, which replace the common
 // ones.
-func (p *Platform) faults(key string) map[string]Response {
+func (p *steering) faults(key string) map[string]Response {
 	detail := ""
 	if p.spec.NamesKey {
 		detail = key
@@ -66,17 +91,64 @@ func (p *Platform) faults(key string) map[string]Response {
 	return faults
 }
 
-// script is the modes of the next calls under a key. An empty key or operation matches all.
-type script struct {
+// Fault returns the fault of a mode, whether it is one, and whether the call takes effect before it.
+func (p *steering) Fault(mode, key string) (fault Response, isFault, isApplied bool) {
+	if mode == "" || mode == "ok" {
+		return Response{}, false, false
+	}
+	name, isApplied := strings.CutSuffix(mode, "-applied")
+	fault, isFault = p.faults(key)[strings.TrimSuffix(name, "-unapplied")]
+	return fault, isFault, isApplied || slices.Contains(p.spec.Applied, mode)
+}
+
+// Script is the modes of the next calls under a key. An empty key or operation matches all.
+type Script struct {
 	Key       string   `json:"key"`
 	Operation string   `json:"operation"`
 	Calls     []string `json:"calls"`
 }
 
-func (p *Platform) nextScripted(operation string, k Keys) (string, bool) {
+// AddScript adds a script, or returns an error that names what works.
+func (p *steering) AddScript(s Script) error {
+	var operations []string
+	for _, o := range p.spec.Operations {
+		if !o.Plain {
+			operations = append(operations, o.Name)
+		}
+	}
+	if s.Operation != "" && !slices.Contains(operations, s.Operation) {
+		return fmt.Errorf("operation %q is unknown; use one of: %s", s.Operation, strings.Join(operations, ", "))
+	}
+	faults := p.faults("")
+	for _, mode := range s.Calls {
+		_, isFault := faults[strings.TrimSuffix(strings.TrimSuffix(mode, "-applied"), "-unapplied")]
+		if !isFault && !slices.Contains(slices.Concat([]string{"ok", "slow", "twice"}, p.spec.Refusals), mode) {
+			known := slices.AppendSeq(slices.Clone(p.spec.Refusals), maps.Keys(faults))
+			slices.Sort(known)
+			return fmt.Errorf(`mode %q is unknown; use one of: ok, slow, twice, %s, or a fault with the suffix `+
+				`"-applied"`, mode, strings.Join(known, ", "))
+		}
+	}
+	p.scripts = append(p.scripts, &s)
+	return nil
+}
+
+// Scripts returns the scripts that have calls left.
+func (p *steering) Scripts() []*Script {
+	p.scripts = slices.DeleteFunc(p.scripts, func(s *Script) bool { return len(s.Calls) == 0 })
+	return append([]*Script{}, p.scripts...)
+}
+
+// DeleteScripts deletes the scripts of a key, and all for "".
+func (p *steering) DeleteScripts(key string) {
+	p.scripts = slices.DeleteFunc(p.scripts, func(s *Script) bool { return key == "" || s.Key == key })
+}
+
+// nextScripted takes the next mode for a call from the oldest script that fits.
+func (p *steering) nextScripted(o Operation, k Keys) (string, bool) {
 	for _, s := range p.scripts {
-		isFor := cmp.Or(s.Operation, operation) == operation && k.match(s.Key)
-		if isFor && len(s.Calls) > 0 {
+		isFor := cmp.Or(s.Operation, o.Name) == o.Name && (s.Operation != "" || !o.OnlyNamed)
+		if isFor && len(s.Calls) > 0 && p.match(o.Name, k, s.Key) {
 			mode := s.Calls[0]
 			s.Calls = s.Calls[1:]
 			return mode, true

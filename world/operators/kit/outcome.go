@@ -20,13 +20,35 @@ const (
 // Outcome is what happens to a transaction of a number.
 type Outcome struct {
 	// Mode is the mode of the first call; "" is ok.
-	Mode string
+	Mode string `json:"mode,omitempty"`
 	// Result is the end. Undecided never ends.
-	Result Result
+	Result Result `json:"result,omitempty"`
 	// Callbacks are the results that callbacks report, in order; nil reports Result once.
-	Callbacks []Result
+	Callbacks []Result `json:"callbacks"`
 	// CallbackFirst sends the callbacks before the response.
-	CallbackFirst bool
+	CallbackFirst bool `json:"callback_first,omitempty"`
+
+	// The rest is for Config.Draw, and only the sandbox knows it. Refusal is the message id of a refusal of the call.
+	Refusal string `json:"refusal,omitempty"`
+	// DecidesAfter is the time from the acceptance to the end.
+	DecidesAfter time.Duration `json:"decides_after,omitempty"`
+	// Reports are the callbacks with their times, order and contents; nil for those of Callbacks.
+	Reports []Report `json:"reports,omitempty"`
+	// Overtaking lets a report not wait for those before it.
+	Overtaking bool `json:"overtaking,omitempty"`
+	// ReversedAfter reports a failure as a success for so long.
+	ReversedAfter time.Duration `json:"reversed_after,omitempty"`
+}
+
+// Report is one callback of an outcome.
+type Report struct {
+	// Result is the result that it claims, or the delivery status of an SMS.
+	Result Result `json:"result"`
+	// After is the time after the end of a payment or the acceptance of an SMS, and with Early after the acceptance.
+	After time.Duration `json:"after,omitempty"`
+	Early bool          `json:"early,omitempty"`
+	// Hazard is the fault of its content.
+	Hazard Hazard `json:"hazard,omitempty"`
 }
 
 // Results returns the results that callbacks report, in order.
@@ -53,8 +75,12 @@ var outcomes = map[string]Outcome{
 	"1011": {Result: Paid, Callbacks: []Result{}},
 }
 
-// OutcomeFor returns the outcome of a payer's number: the Spec's test numbers first, then the last four digits.
-func (p *Platform) OutcomeFor(msisdn string) Outcome {
+// OutcomeFor returns the outcome of a payer's number: the Spec's test numbers first, then the last four digits. Where
+// Config.Draw decides, no number has an outcome of its own.
+func (p *steering) OutcomeFor(msisdn string) Outcome {
+	if p.config.Draw != nil {
+		return Outcome{Result: Paid}
+	}
 	if o, ok := p.spec.Numbers[msisdn]; ok {
 		return o
 	}
@@ -66,6 +92,17 @@ func (p *Platform) OutcomeFor(msisdn string) Outcome {
 	}
 	return Outcome{Result: Paid}
 }
+
+// NewOutcome returns the outcome of a new transaction: Config.Draw's, or that of its payer's number.
+func (p *steering) NewOutcome(kind string, k Keys) Outcome {
+	if p.config.Draw != nil {
+		return p.config.Draw(kind, k)
+	}
+	return p.OutcomeFor(k.MSISDN)
+}
+
+// IsDrawn reports whether Config.Draw decides, so that no payer does.
+func (p *steering) IsDrawn() bool { return p.config.Draw != nil }
 
 // Decide ends a transaction with its outcome's result, once, and records the effect of a success. It returns the
 // callbacks in their order. Callbacks with one result are equal.
@@ -81,7 +118,7 @@ func (p *Platform) Decide(t *Transaction) []Callback {
 	}
 	t.Result, t.EndsAt = t.Outcome.Result, p.Now()
 	if t.Result == Paid {
-		p.AddEffect(t, "payment")
+		p.AddEffect(t)
 	}
 	made := map[Result]Callback{}
 	var callbacks []Callback
@@ -98,7 +135,7 @@ func (p *Platform) Decide(t *Transaction) []Callback {
 // response. Speed divides d.
 func (p *Platform) DecideAfter(d time.Duration, t *Transaction, response Response) Response {
 	if t.Outcome.CallbackFirst {
-		response.First = p.Decide(t)
+		p.SendFirst(&response, t, p.Decide(t))
 		return response
 	}
 	p.After(d, func() { p.send(t, p.Decide(t)) })

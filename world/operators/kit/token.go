@@ -13,6 +13,12 @@ type token struct {
 	expires time.Time
 }
 
+// tokens are those of a platform.
+type tokens struct {
+	*steering `unhashed:"Platform has it"`
+	issued    map[string]token // by the token
+}
+
 // Grant describes the response to a token call.
 type Grant struct {
 	// Clients are the secrets by client, which the call shows with Basic authentication.
@@ -29,7 +35,7 @@ type Grant struct {
 }
 
 // Grant makes the response to a token call.
-func (p *Platform) Grant(c *Call, g Grant) Response {
+func (p *tokens) Grant(c *Call, g Grant) Response {
 	client, secret, _ := c.Request.BasicAuth()
 	if known, ok := g.Clients[client]; !ok || known != secret {
 		return g.BadClient
@@ -47,8 +53,8 @@ func (p *Platform) Grant(c *Call, g Grant) Response {
 }
 
 // issue returns a new token and its life, or with reuse the valid one of owner.
-func (p *Platform) issue(owner string, reuse bool) (string, time.Duration) {
-	for text, t := range p.tokens {
+func (p *tokens) issue(owner string, reuse bool) (string, time.Duration) {
+	for text, t := range p.issued {
 		if left := t.expires.Sub(p.Now()); reuse && t.owner == owner && left > 0 {
 			return text, left
 		}
@@ -61,26 +67,26 @@ func (p *Platform) issue(owner string, reuse bool) (string, time.Duration) {
 		life = time.Minute
 	}
 	text := p.NewID(24)
-	p.tokens[text] = token{owner, p.Now().Add(life)}
+	p.issued[text] = token{owner, p.Now().Add(life)}
 	return text, life
 }
 
 // TokenOwner returns the client of a call's bearer token, or "" for a token that was never issued. The second result is
 // whether the token is still valid.
-func (p *Platform) TokenOwner(c *Call) (string, bool) {
+func (p *tokens) TokenOwner(c *Call) (string, bool) {
 	text, isBearer := strings.CutPrefix(c.Request.Header.Get("Authorization"), "Bearer ")
 	if !isBearer {
 		return "", false
 	}
-	t := p.tokens[text]
+	t := p.issued[text]
 	return t.owner, p.Now().Before(t.expires)
 }
 
 // revokeTokens ends all tokens and returns the number of those that were valid.
-func (p *Platform) revokeTokens() (revoked int) {
-	for text, t := range p.tokens {
+func (p *tokens) revokeTokens() (revoked int) {
+	for text, t := range p.issued {
 		if p.Now().Before(t.expires) {
-			p.tokens[text] = token{t.owner, time.Time{}}
+			p.issued[text] = token{t.owner, time.Time{}}
 			revoked++
 		}
 	}

@@ -226,7 +226,7 @@ func (s *stub) send(c *kit.Call) kit.Response {
 	m, sender := &e.Request, s.sender(c)
 	s.used[sender.Address] += unitsOf(m.Text.Message)
 	c.Key = s.newUUID()
-	t := s.Add(c, &kit.Transaction{CallbackURL: s.ReceiptURL})
+	t := s.Add(c, &kit.Transaction{Kind: kit.KindSMS, CallbackURL: s.ReceiptURL})
 	m.Address = []any{m.Address}
 	if !sender.approves(m.SenderName) {
 		m.SenderName = "" // the platform replaces it
@@ -239,11 +239,11 @@ func (s *stub) send(c *kit.Call) kit.Response {
 		return response
 	}
 	if t.Outcome.Result != kit.Refused {
-		s.AddEffect(t, "sms")
+		s.AddEffect(t)
 	}
 	receipts := s.receipts(t)
 	if t.Outcome.CallbackFirst {
-		response.First = receipts
+		s.SendFirst(&response, t, receipts)
 		return response
 	}
 	if half := (len(receipts) + 1) / 2; half < len(receipts) {

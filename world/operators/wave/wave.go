@@ -330,7 +330,7 @@ func (s *stub) confirm(t *kit.Transaction, c *kit.Call) kit.Response {
 	s.close(t, "complete", "succeeded")
 	response, webhooks := kit.Redirect(t.Sent.Text("success_url")), s.Decide(t)
 	if outcome.CallbackFirst {
-		response.First = webhooks
+		s.SendFirst(&response, t, webhooks)
 		return response
 	}
 	s.SendAfter(webhookDelay, t, webhooks)
