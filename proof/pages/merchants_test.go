@@ -167,9 +167,9 @@ func TestContractListsCountries(t *testing.T) {
 	}
 }
 
-// TestTestNumbersAreDocumented compares the page's test numbers with the sandbox's table of outcomes.
+// TestTestNumbersAreDocumented compares the page's test numbers with the operators' table of outcomes.
 func TestTestNumbersAreDocumented(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join(rootDir, "world", "operators", "sandbox", "outcome.go"))
+	source, err := os.ReadFile(filepath.Join(rootDir, "world", "operators", "kit", "outcome.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,9 @@ package sandbox
 import (
 	"cmp"
 	"encoding/json"
-	"net/http"
 	"net/url"
+
+	"mobilegateway/world/operators/kit"
 )
 
 // endUser is the only end user (specification, Charge request).
@@ -35,25 +36,21 @@ type chargeBody struct {
 	AmountTransaction amountTransaction `json:"amountTransaction"`
 }
 
-// postCharge charges once for each clientCorrelator; without one, for each referenceCode. A repeat gets the first
-// response again.
-func (s *Sandbox) postCharge(w http.ResponseWriter, r *http.Request) {
+// parseCharge reads a charge. The operator charges once for each clientCorrelator; without one, for each referenceCode.
+// A repeat gets the first response again.
+func (s *Sandbox) parseCharge(c *kit.Call, in *request) error {
 	var body chargeBody
+	err := json.Unmarshal(c.Body, &body)
 	a := &body.AmountTransaction
-	raw, ok := readRequest(w, r, &body, func(c *requestChecker) { checkCharge(c, a) })
-	if !ok {
-		return
-	}
-	part := "amountTransaction.clientCorrelator"
+	in.messagePart = "amountTransaction.clientCorrelator"
 	if a.ClientCorrelator == "" {
-		part = "amountTransaction.referenceCode"
+		in.messagePart = "amountTransaction.referenceCode"
 	}
-	alias := r.Header.Get("gw-alias")
-	s.handleCall(w, r, validRequest{
-		kind: kindCharge, key: cmp.Or(a.ClientCorrelator, a.ReferenceCode), messagePart: part, payer: alias,
-		fingerprint:     fingerprint(raw, alias),
-		fillTransaction: func(t *transaction) { s.fillCharge(t, *a) },
-	})
+	in.key, in.payer = cmp.Or(a.ClientCorrelator, a.ReferenceCode), c.Request.Header.Get("gw-alias")
+	in.fingerprint = fingerprint(c.Fields, in.payer)
+	in.check = func(c *requestChecker) { checkCharge(c, a) }
+	in.fillTransaction = func(t transaction) { s.fillCharge(t, *a) }
+	return err
 }
 
 func checkCharge(c *requestChecker, a *amountTransaction) {
@@ -71,12 +68,11 @@ func checkCharge(c *requestChecker, a *amountTransaction) {
 }
 
 // fillCharge copies a charge and makes its response: the request's fields and the operator's own.
-func (s *Sandbox) fillCharge(t *transaction, a amountTransaction) {
+func (s *Sandbox) fillCharge(t transaction, a amountTransaction) {
 	information := a.PaymentAmount.ChargingInformation
 	t.Amount, t.Currency = amountText(information.Amount), information.Currency
 	a.PaymentAmount.TotalAmountCharged = information.Amount
-	a.ServerReferenceCode = t.OperatorID
-	path := "/payment/v1/" + url.QueryEscape(endUser) + "/transactions/amount/" + t.OperatorID
-	a.ResourceURL = s.config.BaseURL + path
-	t.Response = createdResponse(a.ResourceURL, chargeBody{a})
+	a.ServerReferenceCode = t.Reference
+	a.ResourceURL = s.config.BaseURL + "/payment/v1/" + url.QueryEscape(endUser) + "/transactions/amount/" + t.Reference
+	t.Response = keep(createdResponse(a.ResourceURL, chargeBody{a}))
 }

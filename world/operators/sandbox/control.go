@@ -1,75 +1,37 @@
 package sandbox
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
+	"slices"
 	"time"
+
+	"mobilegateway/world/operators/kit"
 )
 
-// handleControl makes a handler of the control port from f, which runs under the lock. It reads the JSON body of a POST
-// or a PUT into T. The body of a POST may be absent; a PUT needs an object, because it replaces the earlier one.
-func handleControl[T any](s *Sandbox, f func(r *http.Request, body T) response) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var body T
-		if r.Method == http.MethodPost || r.Method == http.MethodPut {
-			raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-			if err == nil {
-				err = decodeControlBody(bytes.Trim(raw, " \t\r\n"), r.Method == http.MethodPut, &body)
-			}
-			if err != nil {
-				controlError(http.StatusBadRequest, "body: "+err.Error()).write(w)
-				return
-			}
-		}
-		s.mu.Lock()
-		result := f(r, body)
-		s.mu.Unlock()
-		result.write(w)
-	}
+// controlPort serves the control port, except PINs, slots and the fault injection.
+type controlPort struct{ *Sandbox }
+
+func respondUnknownControlPath(*kit.Call) kit.Response {
+	return kit.Refuse(http.StatusNotFound, "the control port has no such method and path")
 }
 
-// decodeControlBody reads exactly one JSON value.
-func decodeControlBody(raw []byte, required bool, v any) error {
-	if required && !bytes.HasPrefix(raw, []byte("{")) {
-		return errors.New("a JSON object is required")
-	}
-	if len(raw) == 0 {
-		return nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(v); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more text follows the JSON value")
-	}
-	return nil
-}
-
-func controlError(status int, message string) response {
-	return jsonResponse(status, map[string]string{"error": message})
-}
-
-func respondUnknownControlPath(w http.ResponseWriter, _ *http.Request) {
-	controlError(http.StatusNotFound, "the control port has no such method and path").write(w)
-}
+func wantedKey(c *kit.Call) string { return c.Request.URL.Query().Get("key") }
 
 // listEffects lists the effects under ?key=, in either form of the key; without a key all effects.
-func (s *Sandbox) listEffects(r *http.Request, _ struct{}) response {
+func (s controlPort) listEffects(c *kit.Call, _ struct{}) kit.Response {
 	effects := []Effect{}
-	for _, t := range s.transactions.list(r.URL.Query().Get("key")) {
-		effects = append(effects, s.effectsOf(t)...)
+	for _, t := range s.Matching(wantedKey(c)) {
+		for _, e := range s.effectsOf(of(t)) {
+			e.Operator = "" // all are the sandbox's
+			effects = append(effects, e)
+		}
 	}
 	return jsonResponse(http.StatusOK, effects)
 }
 
 // effectsOf returns a transaction's effects. A payment whose page was not confirmed in time has none.
-func (s *Sandbox) effectsOf(t *transaction) []Effect {
+func (s controlPort) effectsOf(t transaction) []Effect {
 	if t.Payment != nil && t.Payment.Channel == "web" && s.paymentExpired(t) {
 		return nil
 	}
@@ -78,39 +40,39 @@ func (s *Sandbox) effectsOf(t *transaction) []Effect {
 
 // transactionView is a transaction at the control port.
 type transactionView struct {
-	Kind        string       `json:"kind"`
-	Key         string       `json:"key"`
-	State       string       `json:"state"`
-	OperatorID  string       `json:"operator_id"`
-	Amount      string       `json:"amount"`
-	Currency    string       `json:"currency"`
-	Channel     string       `json:"channel,omitempty"`
-	CallbackURL string       `json:"callback_url,omitempty"`
-	PaymentURL  string       `json:"payment_url,omitempty"`
-	NotifToken  string       `json:"notif_token,omitempty"`
-	CreatedAt   time.Time    `json:"created_at,omitzero"`
-	Calls       int          `json:"calls"`
-	CallLog     []loggedCall `json:"call_log"`
-	Lookups     int          `json:"lookups"`
-	Callbacks   []*callback  `json:"callbacks"`
-	Effects     int          `json:"effects"`
+	Kind        string          `json:"kind"`
+	Key         string          `json:"key"`
+	State       string          `json:"state"`
+	OperatorID  string          `json:"operator_id"`
+	Amount      string          `json:"amount"`
+	Currency    string          `json:"currency"`
+	Channel     string          `json:"channel,omitempty"`
+	CallbackURL string          `json:"callback_url,omitempty"`
+	PaymentURL  string          `json:"payment_url,omitempty"`
+	NotifToken  string          `json:"notif_token,omitempty"`
+	CreatedAt   time.Time       `json:"created_at,omitzero"`
+	Calls       int             `json:"calls"`
+	CallLog     []loggedCall    `json:"call_log"`
+	Lookups     int             `json:"lookups"`
+	Callbacks   []*kit.Callback `json:"callbacks"`
+	Effects     int             `json:"effects"`
 }
 
 // listTransactions lists the transactions under ?key=, also pending and never applied ones.
-func (s *Sandbox) listTransactions(r *http.Request, _ struct{}) response {
+func (s controlPort) listTransactions(c *kit.Call, _ struct{}) kit.Response {
 	views := []transactionView{}
-	for _, t := range s.transactions.list(r.URL.Query().Get("key")) {
-		views = append(views, s.transactionViewOf(t))
+	for _, t := range s.Matching(wantedKey(c)) {
+		views = append(views, s.transactionViewOf(of(t)))
 	}
 	return jsonResponse(http.StatusOK, views)
 }
 
-func (s *Sandbox) transactionViewOf(t *transaction) transactionView {
+func (s controlPort) transactionViewOf(t transaction) transactionView {
 	v := transactionView{
-		Kind: t.Kind, Key: t.Key, State: t.State, OperatorID: t.OperatorID, Amount: t.Amount, Currency: t.Currency,
+		Kind: t.Kind, Key: t.Key, State: t.Status, OperatorID: t.Reference, Amount: t.Amount, Currency: t.Currency,
 		CallbackURL: t.CallbackURL, CreatedAt: t.CreatedAt,
 		Calls: t.CallCount, CallLog: append([]loggedCall{}, t.Calls...), Lookups: t.Lookups,
-		Callbacks: append([]*callback{}, t.Callbacks...), Effects: len(s.effectsOf(t)),
+		Callbacks: append([]*kit.Callback{}, t.Callbacks...), Effects: len(s.effectsOf(t)),
 	}
 	if t.Payment != nil {
 		v.Channel, v.NotifToken, v.PaymentURL = t.Payment.Channel, t.Payment.NotifToken, s.paymentURL(t.Payment)
@@ -133,26 +95,64 @@ type finalStatusRequest struct {
 
 // setFinalStatus finalizes a pending payment now, independently of its digits. For a payment with a final
 // status it sends a contradicting callback.
-func (s *Sandbox) setFinalStatus(_ *http.Request, v finalStatusRequest) response {
-	if v.Status != successful && v.Status != failed && v.Status != cancelled {
-		return controlError(http.StatusBadRequest, "status is not successful, failed or cancelled")
+func (s controlPort) setFinalStatus(_ *kit.Call, v finalStatusRequest) kit.Response {
+	results := map[string]kit.Result{successful: kit.Paid, failed: kit.Refused, cancelled: cancelled}
+	result, known := results[v.Status]
+	if !known {
+		return kit.Refuse(http.StatusBadRequest, "status is not successful, failed or cancelled")
 	}
-	t := s.transactions.find(kindPayment, v.Key)
-	if t == nil || t.State == absent || t.State == received || t.State == refused {
-		return controlError(http.StatusNotFound, "no accepted payment has this order_id")
+	t, found := s.find(kindPayment, v.Key)
+	if !found || t.Status == absent || t.Status == received || t.Status == refused {
+		return kit.Refuse(http.StatusNotFound, "no accepted payment has this order_id")
 	}
-	statuses := []string{v.Status}
+	reports := []kit.Report{{Result: result}}
 	if v.NoCallback {
-		statuses = nil
+		reports = nil
 	}
-	if t.State == pending || v.Force {
-		s.finalizePayment(t, behaviour{
-			FinalStatus: v.Status, StatusDescription: cmp.Or(v.Description, "Payment is "+v.Status),
-			CallbackStatuses: statuses,
-		})
-	} else {
-		s.queueCallbacks(t, statuses, 0)
+	if t.Status == pending || v.Force {
+		s.finalizePayment(t, kit.Outcome{Result: result, Reports: []kit.Report{}})
+		t.Payment.StatusDescription = cmp.Or(v.Description, "Payment is "+v.Status)
 	}
-	s.saveTransaction(t)
+	s.report(t, reports)
+	s.journal.saveTransaction(t)
 	return jsonResponse(http.StatusOK, s.transactionViewOf(t))
+}
+
+// script lists the modes of the next calls under a key, one for each call.
+type script struct {
+	Key   string   `json:"key"`
+	Kind  string   `json:"kind,omitempty"` // charge, payment, sms or getstatus; "": charge, payment and sms
+	Calls []string `json:"calls"`
+}
+
+// maxScripts limits the scripts that wait, and the calls of one.
+const maxScripts = 1000
+
+func (s controlPort) addScript(_ *kit.Call, v script) kit.Response {
+	kinds := []string{"", kindCharge, kindPayment, kindSMS, kindLookup}
+	switch {
+	case v.Key == "" || len(v.Calls) == 0 || len(v.Calls) > maxScripts || !slices.Contains(kinds, v.Kind):
+		return kit.Refuse(http.StatusBadRequest,
+			"a script has a key, a kind (charge, payment, sms, getstatus or none) and 1 to 1000 calls")
+	case len(s.Scripts()) >= maxScripts:
+		return kit.Refuse(http.StatusConflict, "too many scripts: delete some")
+	}
+	if err := s.AddScript(kit.Script{Key: v.Key, Operation: v.Kind, Calls: slices.Clone(v.Calls)}); err != nil {
+		return kit.Refuse(http.StatusBadRequest, "%v", err)
+	}
+	return jsonResponse(http.StatusCreated, v)
+}
+
+func (s controlPort) listScripts(*kit.Call, struct{}) kit.Response {
+	scripts := []script{}
+	for _, v := range s.Scripts() {
+		scripts = append(scripts, script{v.Key, v.Operation, v.Calls})
+	}
+	return jsonResponse(http.StatusOK, scripts)
+}
+
+// deleteScripts deletes the scripts of ?key=, or all of them.
+func (s controlPort) deleteScripts(c *kit.Call, _ struct{}) kit.Response {
+	s.DeleteScripts(wantedKey(c))
+	return kit.Response{Status: http.StatusNoContent}
 }

@@ -1,12 +1,9 @@
 package sandbox
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-
-	"mobilegateway/shared/strictjson"
 )
 
 func TestFromEnvironment(t *testing.T) {
@@ -47,33 +44,6 @@ func TestFromEnvironment(t *testing.T) {
 	}
 }
 
-// The same seed gives the same faults: set at the start, or later at the control port.
-func TestSeedFromEnvironment(t *testing.T) {
-	texts := func(r *testSandbox) string {
-		var all []string
-		for i := range 40 {
-			all = append(all, r.charge(fmt.Sprint("Shop.", i), "5555").summary())
-		}
-		return strings.Join(all, " ")
-	}
-	steering := FaultSettings{Seed: 7, LostResponse: 0.3, Unavailable: 0.3}
-	begun := newTestSandbox(t, func(c *Config) { c.Faults = steering })
-	steered := newTestSandbox(t)
-	steered.control("PUT /steering", string(strictjson.Marshal(steering)), 200, nil)
-	other := newTestSandbox(t, func(c *Config) { c.Faults = steering; c.Faults.Seed = 8 })
-	first := texts(begun)
-	if second := texts(steered); first != second {
-		t.Errorf("%s\n%s", first, second)
-	}
-	if third := texts(other); first == third {
-		t.Errorf("another seed, the same: %s", third)
-	}
-	_, err := New(Config{Tokens: []string{"t"}, BaseURL: "http://x", Faults: FaultSettings{Delay: 2}})
-	if err == nil {
-		t.Error("a rate of 2 is taken")
-	}
-}
-
 // The calls of the control port; true for those that a token for tests opens.
 var controlCalls = map[string]bool{
 	"POST /sandbox/v1/tests":       true,
@@ -102,59 +72,50 @@ func (r *testSandbox) refuses(call, authorization string) bool {
 	return r.do(method, path, "{}", map[string]string{"Authorization": authorization}).status == http.StatusUnauthorized
 }
 
-// With its own tokens, the control port refuses every other caller, also with the operator API's token. The page needs
-// no token.
+// With its own tokens, the control port refuses every other caller, also with the operator API's token. A token for
+// tests opens only tests and slots. The page needs no token.
 func TestControlPortWithTokens(t *testing.T) {
-	r := newTestSandbox(t, func(c *Config) { c.ControlTokens = []string{"secret"} })
-	web := r.payWeb("Shop_1", "")
-	for call := range controlCalls {
-		for _, wrong := range []string{"", "Bearer ", "Bearer current", "Bearer secrets", "Basic secret"} {
-			equal(t, call+" is refused with "+wrong, r.refuses(call, wrong), true)
-		}
-		equal(t, call+" is refused with its token", r.refuses(call, "Bearer secret"), false)
-	}
-	equal(t, "status of the page", r.do("GET", web.path(), "", nil).status, 200)
-}
-
-// A token for tests opens only tests and slots. A control token opens them too.
-func TestTestsTokenScope(t *testing.T) {
 	r := newTestSandbox(t, func(c *Config) {
 		c.ControlTokens, c.TestsTokens = []string{"control"}, testsTokens("tests", "tests before")
 	})
-	r.payWeb("Shop_1", "")
 	equal(t, "the operator API is refused", r.refuses("GET /mobilemoney/v1/getStatus/Shop_1", "Bearer tests"), true)
 	for call, open := range controlCalls {
 		for _, token := range []string{"Bearer tests", "Bearer tests before"} {
 			equal(t, call+" is refused with "+token, r.refuses(call, token), !open)
 		}
-		for _, wrong := range []string{"", "Bearer current", "Bearer test", "Basic tests"} {
+		wrongs := []string{"", "Bearer ", "Bearer current", "Bearer test", "Bearer control2", "Basic control"}
+		for _, wrong := range wrongs {
 			equal(t, call+" is refused with "+wrong, r.refuses(call, wrong), true)
 		}
 		equal(t, call+" is refused with a control token", r.refuses(call, "Bearer control"), false)
 	}
+	equal(t, "status of the page", r.payWeb("Shop_1", "").get().status, 200)
 }
 
 // A token for tests needs a protected control port, and must not open more.
-func TestTokensMustDiffer(t *testing.T) {
-	for name, c := range map[string]Config{
-		"no control tokens": {Tokens: []string{"t"}, TestsTokens: testsTokens("x")},
-		"the control port's": {Tokens: []string{"t"}, ControlTokens: []string{"c", "x"},
-			TestsTokens: testsTokens("x")},
-		"the operator API's": {Tokens: []string{"t"}, ControlTokens: []string{"c"},
-			TestsTokens: testsTokens("x", "t")},
-		"empty": {Tokens: []string{"t"}, ControlTokens: []string{"c"}, TestsTokens: testsTokens("")},
-		"fine": {Tokens: []string{"t"}, ControlTokens: []string{"c"},
-			TestsTokens: testsTokens("x", "y")},
-		"no tokens for tests": {Tokens: []string{"t"}, ControlTokens: []string{"c"}},
-		"an open port":        {Tokens: []string{"t"}},
+func TestConfigIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		name, base, tokens, control, tests string // the tokens with commas between them; "-" is none
+		faults                             FaultSettings
+		isGood                             bool
+	}{
+		{"an open port", "http://x", "t", "-", "-", FaultSettings{}, true},
+		{"all kinds", "http://x", "t", "c", "x,y", FaultSettings{}, true},
+		{"no address", "", "t", "-", "-", FaultSettings{}, false},
+		{"no tokens", "http://x", "-", "-", "-", FaultSettings{}, false},
+		{"an empty token", "http://x", "", "-", "-", FaultSettings{}, false},
+		{"an empty token for tests", "http://x", "t", "c", "", FaultSettings{}, false},
+		{"no control tokens", "http://x", "t", "-", "x", FaultSettings{}, false},
+		{"the control port's token", "http://x", "t", "c", "c", FaultSettings{}, false},
+		{"the operator API's token", "http://x", "t", "c", "x,t", FaultSettings{}, false},
+		{"a rate of 2", "http://x", "t", "-", "-", FaultSettings{Delay: 2}, false},
 	} {
-		c.BaseURL = "http://x"
-		s, err := New(c)
-		if good := len(c.TestsTokens) == 0 || name == "fine"; (err == nil) != good {
-			t.Errorf("%s: %v", name, err)
-		}
+		list := func(text string) []string { return strings.Split(text, ",")[strings.Count(text, "-"):] }
+		s, err := New(Config{BaseURL: c.base, Tokens: list(c.tokens), ControlTokens: list(c.control),
+			TestsTokens: testsTokens(list(c.tests)...), Faults: c.faults})
+		equal(t, c.name+": it is good", err == nil, c.isGood)
 		if err == nil {
-			_ = s.Close()
+			equal(t, "error of Close", s.Close(), nil)
 		}
 	}
 }

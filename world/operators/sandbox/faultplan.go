@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"mobilegateway/world/operators/kit"
 )
 
 // FaultSettings is the seeded fault injection. All rates are 0 by default, and again after a restart. The same seed
@@ -97,16 +99,22 @@ func FaultSettingsFromEnvironment(lookup func(string) (string, bool)) (FaultSett
 	return v, nil
 }
 
-func (s *Sandbox) showFaultSettings(*http.Request, struct{}) response {
-	return jsonResponse(http.StatusOK, s.faultPlan.FaultSettings)
+// faultInjector injects the faults of its plan.
+type faultInjector struct {
+	*Sandbox
+	plan *faultPlan
 }
 
-func (s *Sandbox) replaceFaultSettings(r *http.Request, v FaultSettings) response {
+func (s *faultInjector) showFaultSettings(*kit.Call, struct{}) kit.Response {
+	return jsonResponse(http.StatusOK, s.plan.FaultSettings)
+}
+
+func (s *faultInjector) replaceFaultSettings(c *kit.Call, v FaultSettings) kit.Response {
 	if err := v.validate(); err != nil {
-		return controlError(http.StatusBadRequest, err.Error())
+		return kit.Refuse(http.StatusBadRequest, "%v", err)
 	}
-	s.faultPlan = newFaultPlan(v)
-	return s.showFaultSettings(r, struct{}{})
+	s.plan = newFaultPlan(v)
+	return s.showFaultSettings(c, struct{}{})
 }
 
 // faultPlan is settings with the number of keys of each kind that had their first call since. The sandbox's lock
@@ -123,6 +131,11 @@ type faultPlan struct {
 func newFaultPlan(v FaultSettings) *faultPlan {
 	v.MaxDelayMS = cmp.Or(v.MaxDelayMS, defaultMaxDelayMS)
 	return &faultPlan{FaultSettings: v, keyCount: map[string]int{}}
+}
+
+// isOff reports whether all rates are 0.
+func (m *faultPlan) isOff() bool {
+	return m.Delay+m.Duplicate+m.Reorder+m.LostResponse+m.Unavailable == 0
 }
 
 // generator returns random numbers, the same ones for the same seed and name.
@@ -150,46 +163,52 @@ type callbackFaults struct {
 
 // assignFaultSequence assigns a transaction its position at its first call under a plan. The payer's SMS takes the
 // position of its payment, because the gateway may send it at any time.
-func (s *Sandbox) assignFaultSequence(t *transaction) {
-	if t.faultSequence.plan == s.faultPlan {
+func (s *faultInjector) assignFaultSequence(t transaction) {
+	if t.faultSequence.plan == s.plan || s.plan.isOff() {
 		return
 	}
-	t.faultSequence = faultSequence{plan: s.faultPlan, kind: t.Kind}
-	if payment := s.transactions.find(kindPayment, t.Key); t.Kind == kindSMS && payment != nil {
+	t.faultSequence = faultSequence{plan: s.plan, kind: t.Kind}
+	if payment, found := s.find(kindPayment, t.Key); t.Kind == kindSMS && found {
 		t.faultSequence.kind, t.faultSequence.position = "purchaser's sms", payment.faultSequence.position
 		return
 	}
-	s.faultPlan.keyCount[t.Kind]++
-	t.faultSequence.position = s.faultPlan.keyCount[t.Kind]
+	s.plan.keyCount[t.Kind]++
+	t.faultSequence.position = s.plan.keyCount[t.Kind]
 }
 
-// drawResponseMode draws the response mode of a call and the delay of its response.
-func (s *Sandbox) drawResponseMode(t *transaction) (mode responseMode, delay time.Duration) {
+// drawMode draws the mode of a call and the delay of its response.
+func (s *faultInjector) drawMode(c *kit.Call) (mode string, delay time.Duration) {
+	in, ok := c.Parsed.(*request)
+	if !ok || s.plan.isOff() {
+		return "ok", 0
+	}
+	t, _ := s.find(in.kind, in.key)
 	sequence := &t.faultSequence
 	sequence.calls++
-	random := s.faultPlan.generator(fmt.Sprintf("call %s %d %d", sequence.kind, sequence.position, sequence.calls))
-	late := drawFault(random, s.faultPlan.Delay)
-	unavailable := drawFault(random, s.faultPlan.Unavailable)
-	lost := drawFault(random, s.faultPlan.LostResponse)
+	random := s.plan.generator(fmt.Sprintf("call %s %d %d", sequence.kind, sequence.position, sequence.calls))
+	late := drawFault(random, s.plan.Delay)
+	unavailable := drawFault(random, s.plan.Unavailable)
+	lost := drawFault(random, s.plan.LostResponse)
 	if late {
-		delay = time.Duration(random.IntN(s.faultPlan.MaxDelayMS)+1) * time.Millisecond
+		delay = time.Duration(random.IntN(s.plan.MaxDelayMS)+1) * time.Millisecond
 	}
-	name := "ok"
 	switch {
 	case unavailable:
-		name = "503"
+		return "503", delay
 	case lost:
-		name = "cut"
+		return "cut", delay
 	}
-	mode, _ = parseResponseMode(name)
-	return mode, delay
+	return "ok", delay
 }
 
 // drawCallbackFaults draws whether a transaction's callbacks come first, and prepares drawDuplicate.
-func (s *Sandbox) drawCallbackFaults(t *transaction) {
+func (s *faultInjector) drawCallbackFaults(t transaction) {
+	if s.plan.isOff() {
+		return
+	}
 	name := fmt.Sprintf("callbacks %s %d", t.faultSequence.kind, t.faultSequence.position)
-	t.callbackFaults = &callbackFaults{s.faultPlan, s.faultPlan.generator(name)}
-	t.CallbacksFirst = drawFault(t.callbackFaults.random, s.faultPlan.Reorder)
+	t.callbackFaults = &callbackFaults{s.plan, s.plan.generator(name)}
+	t.InjectedFirst = drawFault(t.callbackFaults.random, s.plan.Reorder)
 }
 
 // drawDuplicate draws whether the next callback is sent twice.

@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
-
-// maxInjectedDelay is the longest delay that a round draws. Timers up to it are late responses.
-const maxInjectedDelay = 300 * time.Millisecond
 
 // seededRun is the responses and callbacks of one round of calls.
 type seededRun struct {
@@ -60,21 +56,7 @@ func runSeededCalls(r *testSandbox, name, steering string, pace time.Duration, s
 // The same seed and the same sequence of calls give the same faults, for any time between the calls, the callbacks and
 // the SMS of the payers.
 func TestSameSeedInjectsSameFaults(t *testing.T) {
-	var mu sync.Mutex
-	var delays []time.Duration
-	r := newTestSandbox(t, func(c *Config) {
-		timers := c.After
-		c.After = func(d time.Duration, f func()) {
-			if d <= 0 || d > maxInjectedDelay {
-				timers(d, f)
-				return
-			}
-			mu.Lock()
-			delays = append(delays, d)
-			mu.Unlock()
-			go f() // a late response, which this test need not wait for
-		}
-	})
+	r := newTestSandbox(t)
 	steering := `{"seed":7,"delay":0.2,"max_delay_ms":300,"duplicate":0.3,"reorder":0.2,` +
 		`"lost_answer":0.2,"unavailable":0.1}`
 	var first seededRun
@@ -84,11 +66,9 @@ func TestSameSeedInjectsSameFaults(t *testing.T) {
 		smsLast bool
 	}{{5 * time.Second, false}, {0, true}, {700 * time.Millisecond, true}, {300 * time.Millisecond, false}} {
 		got := runSeededCalls(r, string(rune('a'+i)), steering, c.pace, c.smsLast)
-		mu.Lock()
-		slices.Sort(delays) // the SMS of the payers came in another order
-		sorted := delays
-		delays = nil
-		mu.Unlock()
+		sorted := r.delays
+		slices.Sort(sorted) // the SMS of the payers came in another order
+		r.delays = nil
 		if i == 0 {
 			first, late = got, sorted
 			continue
@@ -103,6 +83,8 @@ func TestSameSeedInjectsSameFaults(t *testing.T) {
 	if len(late) == 0 {
 		t.Error("no response was late")
 	}
+	begun := newTestSandbox(t, func(c *Config) { c.Faults = r.sandbox.injector.plan.FaultSettings })
+	equal(t, "settings at the start", begun.sandbox.injector.plan.FaultSettings, r.sandbox.injector.plan.FaultSettings)
 	if other := runSeededCalls(r, "z", strings.Replace(steering, "7", "8", 1), 0, false); slices.Equal(other.responses,
 		first.responses) {
 		t.Error("another seed gives the same responses")

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"path/filepath"
 
 	"mobilegateway/internal/file"
-	"mobilegateway/shared/strictjson"
+	"mobilegateway/world/operators/kit"
 )
 
 // journalFileName is the file under Config.Dir. It has one JSON record a line; a later record of the same thing
@@ -29,63 +30,63 @@ type journalRecord struct {
 	FreedSlotID string       `json:"slot_gone,omitempty"`
 }
 
-func (r journalRecord) line() []byte { return append(strictjson.Marshal(r), '\n') }
+func (r journalRecord) line() []byte { return append(marshal(r), '\n') }
 
-// journal is the open file.
+// journal keeps the state in a file; without Config.Dir in none.
 type journal struct {
-	*os.File
+	*Sandbox
+	file                *os.File // nil: the state is in memory only
 	size                int64
 	sizeAfterCompaction int64
 }
 
-func (s *Sandbox) saveTransaction(t *transaction) { s.save(journalRecord{Transaction: t}) }
+func (s *journal) saveTransaction(t transaction) { s.save(journalRecord{Transaction: &t}) }
 
 // save appends a record. If that fails, the sandbox logs it and continues.
-func (s *Sandbox) save(r journalRecord) {
-	if s.journal == nil || s.closed() {
+func (s *journal) save(r journalRecord) {
+	if s.file == nil || s.Closed() {
 		return
 	}
-	n, err := s.journal.Write(r.line())
-	s.journal.size += int64(n)
-	growth := s.journal.size - s.journal.sizeAfterCompaction
-	if err == nil && growth > max(compactionThreshold, 3*s.journal.sizeAfterCompaction) {
-		err = s.compactJournal()
+	n, err := s.file.Write(r.line())
+	s.size += int64(n)
+	growth := s.size - s.sizeAfterCompaction
+	if err == nil && growth > max(compactionThreshold, 3*s.sizeAfterCompaction) {
+		err = s.compact()
 	}
 	if err != nil {
 		s.config.Logf("sandbox: cannot write the journal: %v", err)
 	}
 }
 
-// openJournal reads the file, compacts it, and resumes the work in progress. Without Config.Dir it does nothing.
-func (s *Sandbox) openJournal() error {
+// open reads the file, compacts it, and resumes the work in progress. Without Config.Dir it does nothing.
+func (s *journal) open() error {
 	if s.config.Dir == "" {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
 		return err
 	}
 	path := filepath.Join(s.config.Dir, journalFileName)
-	if err := s.loadJournal(path); err != nil {
+	if err := s.load(path); err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
-	if err := s.compactJournal(); err != nil {
+	if err := s.compact(); err != nil {
 		return err
 	}
-	for _, t := range s.transactions.all {
+	for _, k := range s.Transactions() {
+		t := of(k)
 		switch {
-		case t.State == received:
+		case t.Status == received:
 			s.applyLater(t)
-		case t.State == pending && !t.FinalizeAt.IsZero():
+		case !t.FinalizeAt.IsZero():
 			s.finalizeLater(t)
 		}
-		s.scheduleCallback(t)
+		s.Unblock(k)
 	}
 	return nil
 }
 
-func (s *Sandbox) loadJournal(path string) error {
+func (s *journal) load(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -93,7 +94,8 @@ func (s *Sandbox) loadJournal(path string) error {
 	number := 0
 	for line := range bytes.Lines(text[:bytes.LastIndexByte(text, '\n')+1]) { // without an incomplete last record
 		number++
-		var r journalRecord
+		empty := newTransaction("", "")
+		r := journalRecord{Transaction: &empty}
 		if err := json.Unmarshal(line, &r); err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
@@ -102,32 +104,50 @@ func (s *Sandbox) loadJournal(path string) error {
 	return nil
 }
 
-func (s *Sandbox) restoreRecord(r journalRecord) {
+func (s *journal) restoreRecord(r journalRecord) {
 	switch {
-	case r.Transaction != nil:
-		*s.transactions.findOrCreate(r.Transaction.Kind, r.Transaction.Key) = *r.Transaction
+	case r.Transaction.Kind != "":
+		s.restoreTransaction(*r.Transaction)
 	case r.PIN != nil:
-		s.pins[r.PIN.PIN] = r.PIN
+		s.pins.byCode[r.PIN.PIN] = r.PIN
 	case r.Slot != nil:
-		s.slots = append(s.slots, r.Slot)
+		s.calendar.slots = append(s.calendar.slots, r.Slot)
 	case r.FreedSlotID != "":
-		s.removeSlot(r.FreedSlotID)
+		s.calendar.removeSlot(r.FreedSlotID)
 	}
 }
 
-// compactJournal replaces the file by the state, without the PINs that are forgotten. After an error the next save
+// restoreTransaction takes the state of a transaction, in place of an earlier one since which it has changed.
+func (s *journal) restoreTransaction(t transaction) {
+	for _, c := range t.Callbacks {
+		c.Retries = callbackRetries
+	}
+	if t.Payment != nil && t.Outcome.Result == kit.Undecided { // also a record of a version that stored no outcome
+		t.Outcome = s.OutcomeFor(cmp.Or(t.Payment.RequestedMSISDN, t.Payment.TypedMSISDN))
+	}
+	if known, found := s.find(t.Kind, t.Key); found {
+		*known.Details = *t.Details
+		t.Own = known.Details
+		*known.Transaction = *t.Transaction
+		return
+	}
+	s.Insert(t.Transaction, false)
+}
+
+// compact replaces the file by the state, without the PINs that are forgotten. After an error the next save
 // tries again.
-func (s *Sandbox) compactJournal() error {
+func (s *journal) compact() error {
 	path := filepath.Join(s.config.Dir, journalFileName)
 	var text []byte
-	for _, t := range s.transactions.all {
-		text = append(text, journalRecord{Transaction: t}.line()...)
+	for _, k := range s.Transactions() {
+		t := of(k)
+		text = append(text, journalRecord{Transaction: &t}.line()...)
 	}
-	s.forgetPINs()
-	for _, p := range s.pins {
+	s.pins.forgetPINs()
+	for _, p := range s.pins.byCode {
 		text = append(text, journalRecord{PIN: p}.line()...)
 	}
-	for _, v := range s.slots {
+	for _, v := range s.calendar.slots {
 		text = append(text, journalRecord{Slot: v}.line()...)
 	}
 	if err := file.Replace(path, text); err != nil {
@@ -137,10 +157,10 @@ func (s *Sandbox) compactJournal() error {
 	if err != nil {
 		return err
 	}
-	if s.journal != nil {
-		err = s.journal.Close()
+	if s.file != nil {
+		err = s.file.Close()
 	}
-	size := int64(len(text))
-	s.journal = &journal{next, size, size}
+	s.file, s.size = next, int64(len(text))
+	s.sizeAfterCompaction = s.size
 	return err
 }

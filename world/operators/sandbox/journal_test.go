@@ -22,13 +22,13 @@ func readFile(t *testing.T, dir string) string {
 // restart closes a sandbox and opens another over its folder.
 func (r *testSandbox) restart(dir string) *testSandbox {
 	r.Helper()
-	r.close()
+	equal(r, "error of Close", r.sandbox.Close(), nil)
 	return startSandbox(r.T, dir, r.clock, r.inbox, 2)
 }
 
 func TestStateSurvivesARestart(t *testing.T) {
 	dir := t.TempDir()
-	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
+	r := startSandbox(t, dir, newClock(), &inbox{}, 1)
 	charge := r.charge("Shop.c1", "5555")
 	r.charge("Shop.c2", "1001")
 	r.pay("tpe", "Shop_1", "0700005555")
@@ -65,17 +65,14 @@ func TestStateSurvivesARestart(t *testing.T) {
 // The work in progress continues: a slow call, a final status, a callback that was refused.
 func TestTimersSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
-	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
+	r := startSandbox(t, dir, newClock(), &inbox{}, 1)
 	r.inbox.responseStatuses = []int{503}
 	r.pay("tpe", "Shop_1", "0700005555")
 	r.clock.Advance(time.Second)
-	slow := r.startCall(func() testResponse { return r.charge("Shop.c1", "1004") })
+	r.charge("Shop.c1", "1004")
 	r.clock.Advance(900 * time.Millisecond)
 	r.checkCallbacks(successful)
 	r2 := r.restart(dir)
-	if response := <-slow; !response.cut {
-		t.Errorf("slow call: %s", response.summary())
-	}
 	checkSummary(t, "in flight", r2.charge("Shop.c1", "1004"), "409 SVC0005")
 	r2.clock.Advance(time.Minute)
 	r2.checkCallbacks("successful successful")
@@ -84,9 +81,9 @@ func TestTimersSurviveARestart(t *testing.T) {
 
 func TestPartialLastLineIsDropped(t *testing.T) {
 	dir := t.TempDir()
-	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
+	r := startSandbox(t, dir, newClock(), &inbox{}, 1)
 	r.charge("Shop.c1", "5555")
-	r.close()
+	equal(t, "error of Close", r.sandbox.Close(), nil)
 	path := filepath.Join(dir, journalFileName)
 	if err := os.WriteFile(path, []byte(readFile(t, dir)+`{"transaction":{"ki`), 0o600); err != nil {
 		t.Fatal(err)
@@ -112,15 +109,13 @@ func TestCorruptJournalIsAnError(t *testing.T) {
 
 func TestJournalIsCompacted(t *testing.T) {
 	dir := t.TempDir()
-	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
+	r := startSandbox(t, dir, newClock(), &inbox{}, 1)
 	for range 20 {
 		r.charge("Shop.c1", "5555")
 	}
-	r.sandbox.mu.Lock()
 	before := r.sandbox.journal.size
-	err := r.sandbox.compactJournal()
+	err := r.sandbox.journal.compact()
 	after := r.sandbox.journal.size
-	r.sandbox.mu.Unlock()
 	if err != nil || after*5 > before || int64(len(readFile(t, dir))) != after {
 		t.Errorf("%d before, %d after, %v", before, after, err)
 	}
@@ -128,55 +123,30 @@ func TestJournalIsCompacted(t *testing.T) {
 	equal(t, "records after a compaction", strings.Count(readFile(t, dir), "\n"), 2)
 }
 
-func TestConfigIsChecked(t *testing.T) {
-	for _, config := range []Config{{}, {Tokens: []string{"t"}}, {BaseURL: "http://x"},
-		{Tokens: []string{""}, BaseURL: "http://x"}} {
-		if _, err := New(config); err == nil {
-			t.Errorf("%+v", config)
-		}
-	}
-	s, err := New(Config{Tokens: []string{"t"}, BaseURL: "http://x/", Speed: 60})
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "a minute at speed 60", s.scaleDuration(time.Minute), time.Second)
-	equal(t, "a millisecond at speed 60", s.scaleDuration(time.Millisecond), minDelay)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// The defaults: the real clock, and a client that follows no redirect.
+// Over HTTP, with the defaults: the real clock, a closed connection, and a client that follows no redirect.
 func TestRealClock(t *testing.T) {
-	statuses := make(chan string, 10)
+	paths := make(chan string, 10)
 	var target *httptest.Server
 	target = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		statuses <- r.URL.Path
-		if r.URL.Path == "/callbacks" {
-			http.Redirect(w, r, target.URL+"/followed", http.StatusTemporaryRedirect)
-		}
+		paths <- r.URL.Path
+		http.Redirect(w, r, target.URL+"/followed", http.StatusTemporaryRedirect)
 	}))
 	defer target.Close()
 	s, err := New(Config{Tokens: []string{"previous"}, BaseURL: "http://sandbox.test", Speed: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &testSandbox{T: t, inbox: &inbox{server: target}}
-	request := httptest.NewRequest("POST", "/mobilemoney/v1", strings.NewReader(r.payJSON("Shop_1", "0700005555", "")))
+	body := strings.ReplaceAll((&testSandbox{T: t}).payJSON("Shop_1", "0700005555", ""), inboxURL, target.URL)
+	request := httptest.NewRequest("POST", "/mobilemoney/v1", strings.NewReader(body))
 	for name, value := range payHeaders {
 		request.Header.Set(name, value)
 	}
 	recorder := httptest.NewRecorder()
 	s.Handler().ServeHTTP(recorder, request)
-	if recorder.Code != 201 {
-		t.Fatalf("%d %s", recorder.Code, recorder.Body)
-	}
+	equal(t, "status", recorder.Code, 201)
+	equal(t, "Connection", recorder.Header().Get("Connection"), "close")
 	for range 2 {
-		if path := <-statuses; path != "/callbacks" {
-			t.Errorf("callback to %s", path)
-		}
+		equal(t, "path of the callback", <-paths, "/callbacks")
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	equal(t, "error of Close", s.Close(), nil)
 }

@@ -2,11 +2,12 @@ package sandbox
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
-	"mobilegateway/shared/msisdn"
+	"mobilegateway/world/operators/kit"
 )
 
 var (
@@ -31,119 +32,93 @@ func parsePIN(text string) (code string, valid bool) {
 func plainNumber(number string) string { return strings.TrimPrefix(number, "+") }
 
 // getPage shows a payment's form, or its status.
-func (s *Sandbox) getPage(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	t := s.transactions.findPage(r.PathValue("token"))
-	var page response
+func (s *pages) getPage(c *kit.Call) kit.Response {
+	t, found := s.findPage(c.Request.PathValue("token"))
 	switch {
-	case t == nil:
-		page = s.notFoundPage(r)
+	case !found:
+		return s.notFoundPage(c)
 	case t.statusFinal() || t.Payment.Confirmed || s.paymentExpired(t):
-		page = s.statusPage(t)
-	default:
-		page = s.formPage(t, http.StatusOK, t.Payment.RequestedMSISDN)
+		return s.writePage(t, s.statusPage(t))
 	}
-	s.mu.Unlock()
-	s.writePage(w, t, page)
+	return s.writePage(t, s.formPage(t, http.StatusOK, t.Payment.RequestedMSISDN))
 }
 
 // payableUntil is the end of a payment's page, when the gateway stops to wait for the payment.
-func (s *Sandbox) payableUntil(t *transaction) time.Time {
-	return t.CreatedAt.Add(s.scaleDuration(s.config.PageLifetime))
+func (s *Sandbox) payableUntil(t transaction) time.Time {
+	return t.CreatedAt.Add(s.Scaled(s.config.PageLifetime))
 }
 
-func (s *Sandbox) paymentExpired(t *transaction) bool {
-	return t.State == pending && !t.Payment.Confirmed && !s.now().Before(s.payableUntil(t))
+func (s *Sandbox) paymentExpired(t transaction) bool {
+	return t.Status == pending && !t.Payment.Confirmed && !s.Now().Before(s.payableUntil(t))
 }
 
 // postPage takes the form. A confirmed or cancelled payment ends in a redirect to the merchant. Each later post ends
-// there too, and changes nothing. The payment's status decides the address last: a concurrent confirmation and
-// cancellation lead to the same one.
-func (s *Sandbox) postPage(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
-	err := r.ParseForm()
-	action := r.PostForm.Get("action")
-	if err != nil {
-		action = ""
+// there too, and changes nothing. The payment's status decides the address: a concurrent confirmation and cancellation
+// lead to the same one.
+func (s *pages) postPage(c *kit.Call) kit.Response {
+	form, err := url.ParseQuery(string(c.Body))
+	if err != nil || len(c.Body) > kit.MaxBodyBytes {
+		form.Del("action")
 	}
-	s.mu.Lock()
-	t := s.transactions.findPage(r.PathValue("token"))
-	if t == nil {
-		s.mu.Unlock()
-		s.writePage(w, nil, s.notFoundPage(r))
-		return
+	t, found := s.findPage(c.Request.PathValue("token"))
+	if !found {
+		return s.notFoundPage(c)
 	}
-	planned := s.decidePageResponse(t, action, r.PostForm.Get("msisdn"), r.PostForm.Get("pin"))
-	s.saveTransaction(t)
-	s.mu.Unlock()
-	if !s.awaitResponse(w, r, planned) {
-		return
-	}
-	if planned.response.Status == http.StatusSeeOther {
-		s.mu.Lock()
-		planned.response = merchantRedirect(t)
-		s.mu.Unlock()
-	}
-	s.writePage(w, t, planned.response)
+	page := s.decidePageResponse(t, form.Get("action"), form.Get("msisdn"), form.Get("pin"))
+	s.journal.saveTransaction(t)
+	return s.writePage(t, page)
 }
 
 // decidePageResponse confirms or cancels a payment and plans the response. The caller holds the lock.
-func (s *Sandbox) decidePageResponse(t *transaction, action, input, typedCode string) plannedResponse {
+func (s *pages) decidePageResponse(t transaction, action, input, typedCode string) kit.Response {
 	if rest, spaced := strings.CutPrefix(input, " "); spaced {
 		input = "+" + rest // an unescaped plus, which form decoding turns into a space
 	}
 	slowConfirmation := t.Payment.Confirmed && !t.FinalizeAt.IsZero()
 	switch {
 	case t.statusFinal() || t.Payment.Confirmed && !slowConfirmation:
-		return plannedResponse{response: merchantRedirect(t)}
+		return merchantRedirect(t)
 	case slowConfirmation:
 		page := s.statusPage(t)
 		page.Status = http.StatusConflict
-		return plannedResponse{response: page}
+		return page
 	case s.paymentExpired(t):
-		return plannedResponse{response: s.statusPage(t)}
+		return s.statusPage(t)
 	case action == "cancel":
-		s.finalizePayment(t, behaviour{
-			FinalStatus: cancelled, StatusDescription: "Payment was cancelled by the customer",
-			CallbackStatuses: []string{cancelled},
-		})
-		return plannedResponse{response: merchantRedirect(t)}
+		s.finalizePayment(t, kit.Outcome{Result: cancelled})
+		return merchantRedirect(t)
 	case action == "confirm":
 		return s.confirmPayment(t, input, typedCode)
 	}
 	fault := pageFault{"", s.textFor(t.Payment.Lang).BadAction}
-	return plannedResponse{response: s.formPage(t, http.StatusUnprocessableEntity, input, fault)}
+	return s.formPage(t, http.StatusUnprocessableEntity, input, fault)
 }
 
 // confirmPayment takes a payer's confirmation. The digits of the typed number select the outcome, unless the request
 // has a user_msisdn. Its digits have had their effect on the first response already.
-func (s *Sandbox) confirmPayment(t *transaction, input, typedCode string) plannedResponse {
-	refuse := func(status int, faults ...pageFault) plannedResponse {
-		return plannedResponse{response: s.formPage(t, status, input, faults...)}
+func (s *pages) confirmPayment(t transaction, input, typedCode string) kit.Response {
+	refuse := func(status int, faults ...pageFault) kit.Response {
+		return s.formPage(t, status, input, faults...)
 	}
 	texts := s.textFor(t.Payment.Lang)
 	number, code, faults := texts.checkForm(input, typedCode)
 	if len(faults) > 0 {
 		return refuse(http.StatusUnprocessableEntity, faults...)
 	}
-	digits := t.LastFourDigits
-	b := t.behaviour()
-	b.FirstResponse = ""
+	o := t.Outcome
+	o.Mode = ""
 	if t.Payment.RequestedMSISDN == "" {
-		digits = msisdn.LastFourDigits(number)
-		b = behaviourFor(kindPayment, digits)
+		o = s.OutcomeFor(number)
 	}
-	down := b.FirstResponse == "down"
-	if fault := s.checkPIN(t, number, code, !down); fault != "" {
+	down := o.Mode == "503"
+	if fault := s.pins.checkPIN(t, number, code, !down); fault != "" {
 		return refuse(http.StatusForbidden, pageFault{"pin", fault})
 	}
 	if down {
 		return refuse(http.StatusServiceUnavailable, pageFault{"", texts.Down})
 	}
-	t.LastFourDigits = digits
-	t.Payment.TypedMSISDN = number
-	t.Payment.Confirmed = true
-	return s.applyConfirmation(t, b)
+	t.Outcome, t.Payment.TypedMSISDN, t.Payment.Confirmed = o, number, true
+	return s.applyConfirmation(t)
 }
 
 // checkForm reads the typed texts and returns every missing or malformed one. These are not tries of a PIN.
@@ -164,32 +139,35 @@ func (p pageText) checkForm(input, typedCode string) (number, code string, fault
 }
 
 // applyConfirmation applies the outcome of the paying number after a good PIN.
-func (s *Sandbox) applyConfirmation(t *transaction, b behaviour) plannedResponse {
-	planned := plannedResponse{response: merchantRedirect(t)}
+func (s *pages) applyConfirmation(t transaction) kit.Response {
+	o := t.Outcome
 	switch {
-	case b.FirstResponse == "slow":
-		t.FinalizeAt = s.now().Add(slowResponseDelay)
-		planned.ready = t.nextChange()
-		s.finalizeLater(t)
-		return planned
-	case b.FinalStatus == pending:
-		return planned
-	case b.CallbacksFirst || t.CallbacksFirst:
-		t.callbacksBlocked = true
-		planned.callbacksFirst = t
+	case o.Mode == "slow":
+		s.finalizeAfter(t, kit.SlowDelay)
+		return kit.Response{Delay: kit.SlowDelay, Late: func() (late kit.Response) {
+			s.Locked(func() { late = s.writePage(t, merchantRedirect(t)) })
+			return late
+		}}
+	case o.Result == kit.Undecided:
+		return merchantRedirect(t)
 	}
-	s.finalizePayment(t, b)
-	if m, _ := parseResponseMode(b.FirstResponse); m.faultyResponse != nil {
-		planned.response = *m.faultyResponse
+	var first []kit.Delivery
+	if o.CallbackFirst || t.InjectedFirst {
+		first = append(first, t.Block())
 	}
-	return planned
+	s.finalizePayment(t, o)
+	response, isFault, _ := s.Fault(o.Mode, t.Key)
+	if !isFault {
+		response = merchantRedirect(t)
+	}
+	response.First = first
+	return response
 }
 
 // merchantRedirect leads to the merchant's cancel_url after a cancellation, else to its return_url.
-func merchantRedirect(t *transaction) response {
-	address := t.Payment.ReturnURL
-	if t.State == cancelled {
-		address = t.Payment.CancelURL
+func merchantRedirect(t transaction) kit.Response {
+	if t.Status == cancelled {
+		return kit.Redirect(t.Payment.CancelURL)
 	}
-	return response{Status: http.StatusSeeOther, Location: address}
+	return kit.Redirect(t.Payment.ReturnURL)
 }

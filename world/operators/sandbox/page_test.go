@@ -134,30 +134,54 @@ func TestUnconfirmedPageExpires(t *testing.T) {
 	equal(t, "number of effects of an expired payment", r.transactions("Shop_1")[0].Effects, 0)
 }
 
-// The number that is typed pays where the request names none; its digits decide. The last column is a second post.
-func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
+// The number that is typed selects the outcome where the request has none. A number of the request selects it for any
+// typed number, and has had its effect on the first response already. Without the payer's number a faulty first
+// response has no effect yet. first is the response to the request, page and again those of two confirmations.
+func TestPageOutcomes(t *testing.T) {
+	const none, other = "", "5555"
 	for _, c := range []struct {
-		digits, first, again string
-		callbacks, status    string
-		effects              int
+		requested, typed, script string
+		first, page, again       string
+		callbacks, status        string
+		before, effects          int
 	}{
-		{"5555", "303", "303", "successful", "successful", 1},
-		{"1001", "303", "303", "failed", "failed", 0},
-		{"1002", "303", "303", "failed", "failed", 0},
-		{"1003", "303", "303", "", "pending", 0},
-		{"1005", "cut", "303", "successful", "successful", 1},
-		{"1006", "303", "303", "successful successful successful", "successful", 1},
-		{"1007", "303", "303", "successful failed", "successful", 1},
-		{"1008", "303", "303", "successful", "successful", 1},
-		{"1009", "503", "503", "", "pending", 0},
-		{"1010", "200", "303", "successful", "successful", 1},
-		{"1011", "303", "303", "", "successful", 1},
+		{none, "5555", "ok", "201", "303", "303", "successful", "successful", 0, 1},
+		{none, "1001", "ok", "201", "303", "303", "failed", "failed", 0, 0},
+		{none, "1002", "ok", "201", "303", "303", "failed", "failed", 0, 0},
+		{none, "1003", "ok", "201", "303", "303", "", "pending", 0, 0},
+		{none, "1005", "ok", "201", "cut", "303", "successful", "successful", 0, 1},
+		{none, "1006", "ok", "201", "303", "303", "successful successful successful", "successful", 0, 1},
+		{none, "1007", "ok", "201", "303", "303", "successful failed", "successful", 0, 1},
+		{none, "1008", "ok", "201", "303", "303", "successful", "successful", 0, 1},
+		{none, "1009", "ok", "201", "503", "503", "", "pending", 0, 0},
+		{none, "1010", "ok", "201", "200", "303", "successful", "successful", 0, 1},
+		{none, "1011", "ok", "201", "303", "303", "", "successful", 0, 1},
+		{"1001", other, "", "201", "303", "303", "failed", "failed", 0, 0},
+		{"1003", other, "", "201", "303", "303", "", "pending", 0, 0},
+		{"1005", other, "", "cut", "303", "303", "successful", "successful", 1, 1},
+		{"1007", other, "", "201", "303", "303", "successful failed", "successful", 0, 1},
+		{"1008", other, "", "201", "303", "303", "successful", "successful", 1, 1},
+		{"1010", other, "", "200", "303", "303", "successful", "successful", 1, 1},
+		{"1011", other, "", "201", "303", "303", "", "successful", 0, 1},
+		{none, "5555", "cut", "cut", "303", "303", "successful", "successful", 0, 1},
+		{none, "1001", "cut", "cut", "303", "303", "failed", "failed", 0, 0},
+		{none, "1003", "cut", "cut", "303", "303", "", "pending", 0, 0},
 	} {
-		t.Run(c.digits, func(t *testing.T) {
-			r := newTestSandbox(t)
-			web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
-			for _, want := range []string{c.first, c.again} {
-				checkSummary(t, "response", r.confirm(web.path(), "+225 07-00-00 "+c.digits, p.PIN), want)
+		t.Run(c.requested+" "+c.typed+" "+c.script, func(t *testing.T) {
+			r, msisdn := newTestSandbox(t), ""
+			if c.requested != none {
+				msisdn = "070000" + c.requested
+			}
+			if c.script != "" {
+				r.control("POST /script", string(marshal(script{"Shop_1", kindPayment, []string{c.script}})), 201, nil)
+			}
+			checkSummary(t, "request", r.pay("web", "Shop_1", msisdn), c.first)
+			web := r.payWeb("Shop_1", msisdn)
+			r.clock.Advance(23 * time.Hour)
+			r.checkEffects("Shop_1", c.before)
+			p := r.issuePIN("")
+			for _, want := range []string{c.page, c.again} {
+				checkSummary(t, "page", r.confirm(web.path(), "+225 07-00-00 "+c.typed, p.PIN), want)
 			}
 			r.clock.Advance(time.Minute)
 			r.checkCallbacks(c.callbacks)
@@ -167,59 +191,26 @@ func TestPageOutcomesOfTheTypedNumber(t *testing.T) {
 	}
 }
 
-// A number in the request selects the outcome, for any typed number. The first response was that of the request.
-func TestPageOutcomesOfTheRequestsNumber(t *testing.T) {
-	for _, c := range []struct {
-		digits, first, page, callbacks string
-		before, effects                int
-	}{
-		{"1001", "201", "303", "failed", 0, 0},
-		{"1003", "201", "303", "", 0, 0},
-		{"1005", "cut", "303", "successful", 1, 1},
-		{"1007", "201", "303", "successful failed", 0, 1},
-		{"1008", "201", "303", "successful", 1, 1},
-		{"1010", "200", "303", "successful", 1, 1},
-		{"1011", "201", "303", "", 0, 1},
-	} {
-		t.Run(c.digits, func(t *testing.T) {
-			r := newTestSandbox(t)
-			checkSummary(t, "response", r.pay("web", "Shop_1", "0700"+c.digits), c.first)
-			web, p := r.payWeb("Shop_1", "0700"+c.digits), r.issuePIN("")
-			r.clock.Advance(time.Hour - time.Second)
-			r.checkEffects("Shop_1", c.before)
-			p = r.issuePIN("")
-			checkSummary(t, "page", r.confirm(web.path(), p.MSISDN, p.PIN), c.page)
-			r.clock.Advance(time.Minute)
-			r.checkCallbacks(c.callbacks)
-			r.checkEffects("Shop_1", c.effects)
-		})
-	}
-}
-
-// A faulty first response without the payer's number has no effect yet: the number typed on the page decides.
-func TestPageOutcomeAfterFaultyFirstResponse(t *testing.T) {
-	for digits, effects := range map[string]int{"5555": 1, "1001": 0, "1003": 0} {
+// A slow confirmation ends after 60 seconds, and redirects by the final status.
+func TestSlowPage(t *testing.T) {
+	for _, isCancelled := range []bool{false, true} {
 		r := newTestSandbox(t)
-		r.control("POST /script", `{"key":"Shop_1","kind":"payment","calls":["cut"]}`, 201, nil)
-		checkSummary(t, "response", r.pay("web", "Shop_1", ""), "cut")
 		web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
-		r.checkEffects("Shop_1", 0)
-		checkSummary(t, "page", r.confirm(web.path(), "+225 07-00-00 "+digits, p.PIN), "303")
-		r.clock.Advance(time.Minute)
+		first := r.confirm(web.path(), "0700001004", p.PIN)
+		r.clock.Advance(59 * time.Second)
+		r.checkPage("meanwhile", r.post(web.path(), url.Values{"action": {"cancel"}}), 409, "Paiement en cours")
+		equal(t, "getStatus", r.status("Shop_1"), pending)
+		address, effects := returnURL, 1
+		if isCancelled {
+			r.control("POST /settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
+			address, effects = cancelURL, 0
+		}
+		r.clock.Advance(time.Second)
+		arrived := first.arrived()
+		equal(t, "response", []any{arrived.status, arrived.header.Get("Location"), r.delays},
+			[]any{303, address, []time.Duration{time.Minute}})
 		r.checkEffects("Shop_1", effects)
 	}
-}
-
-func TestSlowPage(t *testing.T) {
-	r := newTestSandbox(t)
-	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
-	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
-	r.clock.Advance(59 * time.Second)
-	equal(t, "meanwhile", r.confirm(web.path(), "0700001004", p.PIN).status, 409)
-	equal(t, "getStatus", r.status("Shop_1"), pending)
-	r.clock.Advance(time.Second)
-	equal(t, "status of the response", (<-first).status, 303)
-	r.checkEffects("Shop_1", 1)
 }
 
 func TestPINs(t *testing.T) {
@@ -233,6 +224,7 @@ func TestPINs(t *testing.T) {
 	r.clock.Advance(15 * time.Minute)
 	equal(t, "expired", r.confirm(web.path(), p.MSISDN, p.PIN).status, 403)
 	p = r.issuePIN("")
+	equal(t, "neither button", r.post(web.path(), url.Values{"msisdn": {"1"}}).status, 422)
 	equal(t, "live, with another number", r.confirm(web.path(), "0700005555", p.PIN).status, 303)
 	equal(t, "used", r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN).status, 403)
 }
@@ -249,7 +241,7 @@ func differentPIN(p issuedPIN) string {
 func TestMalformedPINIsNotCounted(t *testing.T) {
 	r := newTestSandbox(t)
 	web := r.payWeb("Shop_1", "")
-	p, texts := r.issuePIN(""), r.sandbox.textFor("fr")
+	p, texts := r.issuePIN(""), r.sandbox.pages.textFor("fr")
 	for _, code := range []string{
 		"nope", "12345", "1234567", "12345x", "１２３４５６", "+12345", "-123456", "1234 5",
 	} {
@@ -270,7 +262,7 @@ func TestWrongPINs(t *testing.T) {
 	for range 5 {
 		equal(t, "status of the response", r.confirm(web.path(), p.MSISDN, differentPIN(p)).status, 403)
 	}
-	texts := r.sandbox.textFor("fr")
+	texts := r.sandbox.pages.textFor("fr")
 	r.checkPage("a sixth wrong PIN", r.confirm(web.path(), p.MSISDN, differentPIN(p)), 403, texts.Locked)
 	equal(t, "the number's PIN elsewhere", r.confirm(other.path(), p.MSISDN, p.PIN).status, 403)
 	equal(t, "an earlier PIN on the page", r.confirm(web.path(), q.MSISDN, q.PIN).status, 403)
@@ -280,20 +272,6 @@ func TestWrongPINs(t *testing.T) {
 	r.checkPage("a wrong PIN where a new one lives", r.confirm(web.path(), p.MSISDN, differentPIN(p)), 403,
 		texts.wrongPINText(4))
 	equal(t, "status with a new PIN", r.confirm(web.path(), p.MSISDN, p.PIN).status, 303)
-}
-
-func TestUnknownPage(t *testing.T) {
-	r := newTestSandbox(t)
-	for _, method := range []string{"GET", "POST"} {
-		r.checkPage("response", r.do(method, "/pay/nothing", "", nil), 404, "<html")
-	}
-}
-
-func TestBadAction(t *testing.T) {
-	r := newTestSandbox(t)
-	web := r.payWeb("Shop_1", "")
-	equal(t, "status of the response", r.post(web.path(), url.Values{"msisdn": {"1"}}).status, 422)
-	equal(t, "getStatus", r.status("Shop_1"), pending)
 }
 
 func textBetween(text, before, after string) string {

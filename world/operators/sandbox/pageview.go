@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/market"
+	"mobilegateway/world/operators/kit"
 )
 
 // pageTemplate escapes every value. pageStyle is in the page and its hash in the Content-Security-Policy, which allows
@@ -27,6 +29,12 @@ var (
 	//go:embed page.css
 	pageStyle string
 )
+
+// pages serves the payment page.
+type pages struct {
+	*Sandbox
+	texts map[string]pageText // by language
+}
 
 type pageView struct {
 	Title, Heading string
@@ -66,7 +74,7 @@ func (v pageView) Fault(field string) string {
 }
 
 // paymentView is the part of the view that every page about a payment has.
-func (s *Sandbox) paymentView(t *transaction, heading string) pageView {
+func (s *pages) paymentView(t transaction, heading string) pageView {
 	texts := s.textFor(t.Payment.Lang)
 	v := pageView{
 		Text: texts, Heading: heading, Merchant: t.Payment.Reference, OrderID: t.Key, Action: t.Payment.PayToken,
@@ -79,14 +87,14 @@ func (s *Sandbox) paymentView(t *transaction, heading string) pageView {
 
 // formPage is the form with its faults. It counts down to the end of the PIN that was issued for this payment or its
 // number. Without such a PIN it counts down to the end of the payment.
-func (s *Sandbox) formPage(t *transaction, status int, input string, faults ...pageFault) response {
+func (s *pages) formPage(t transaction, status int, input string, faults ...pageFault) kit.Response {
 	texts := s.textFor(t.Payment.Lang)
 	v := s.paymentView(t, texts.Pay)
 	v.Form, v.MSISDN, v.Faults = true, input, faults
 	v.ConfirmText = fmt.Sprintf(texts.Confirm, v.Amount)
-	now, pinFault := s.now(), ""
+	now, pinFault := s.Now(), ""
 	until, label, over := s.payableUntil(t), texts.PaymentUntil, texts.PaymentOver
-	switch p := s.latestPINFor(t, input); {
+	switch p := s.pins.latestPINFor(t, input); {
 	case p == nil && t.Payment.waitsForNewPIN():
 		pinFault = texts.Locked
 	case p != nil && now.Before(p.ExpiresAt):
@@ -116,69 +124,66 @@ func (v *pageView) countDown(until, now time.Time, label, over string) {
 }
 
 // statusPage shows the status of a payment and a link to the merchant.
-func (s *Sandbox) statusPage(t *transaction) response {
+func (s *pages) statusPage(t transaction) kit.Response {
 	texts := s.textFor(t.Payment.Lang)
-	if t.State == pending && !t.Payment.Confirmed {
+	if t.Status == expired || t.Status == pending && !t.Payment.Confirmed {
 		v := s.paymentView(t, texts.Expired)
 		v.HeadingStyle, v.Messages, v.BackURL = "bad", []string{texts.ExpiredMore}, t.Payment.CancelURL
 		return s.renderPage(http.StatusGone, v)
 	}
-	v := s.paymentView(t, texts.Status[t.State])
-	v.BackURL = merchantRedirect(t).Location
-	switch t.State {
+	v := s.paymentView(t, texts.Status[t.Status])
+	v.BackURL = merchantRedirect(t).Header["Location"]
+	switch t.Status {
 	case pending:
 		v.Messages, v.ReloadLink = []string{texts.Wait}, true
 	case successful:
-		v.HeadingStyle, v.Messages = "good", []string{texts.More[t.State]}
+		v.HeadingStyle, v.Messages = "good", []string{texts.More[t.Status]}
 	default:
 		v.HeadingStyle = "bad"
 		if reason := texts.Why[t.Payment.StatusDescription]; reason != "" {
 			v.Messages = []string{reason}
 		}
-		v.Messages = append(v.Messages, texts.More[t.State])
+		v.Messages = append(v.Messages, texts.More[t.Status])
 	}
 	return s.renderPage(http.StatusOK, v)
 }
 
 // notFoundPage is the page without a payment, in the language that the browser prefers.
-func (s *Sandbox) notFoundPage(r *http.Request) response {
-	preferred := strings.TrimSpace(r.Header.Get("Accept-Language"))
+func (s *pages) notFoundPage(c *kit.Call) kit.Response {
+	preferred := strings.TrimSpace(c.Request.Header.Get("Accept-Language"))
 	if end := strings.IndexAny(preferred, ",;-"); end >= 0 {
 		preferred = preferred[:end]
 	}
 	texts := s.textFor(preferred)
-	return s.renderPage(http.StatusNotFound, pageView{
+	return s.writePage(transaction{}, s.renderPage(http.StatusNotFound, pageView{
 		Text: texts, Heading: texts.Gone, HeadingStyle: "bad", Messages: []string{texts.GoneMore},
 		Title: texts.Gone + " – " + texts.Sandbox,
-	})
+	}))
 }
 
-func (s *Sandbox) renderPage(status int, v pageView) response {
+func (s *pages) renderPage(status int, v pageView) kit.Response {
 	v.Style = template.CSS(pageStyle) //nolint:gosec // this package's own style
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, v); err != nil {
 		s.config.Logf("sandbox: payment page: %v", err)
-		return response{Status: http.StatusInternalServerError, ContentType: htmlType}
+		return kit.Response{Status: http.StatusInternalServerError, Type: "text/html; charset=utf-8"}
 	}
-	styles := []string{pageStyle, string(v.Clock)}
-	return response{Status: status, ContentType: htmlType, Body: page.Bytes(), styles: styles}
+	return kit.Response{Status: status, Type: "text/html; charset=utf-8", Body: page.Bytes(),
+		Header: map[string]string{policyHeader: "style-src" + styleHashes([]string{pageStyle, string(v.Clock)}) + "; "}}
 }
 
-// writePage writes a page with its headers: no script, frame, cache or referrer, and no style but its own.
-func (s *Sandbox) writePage(w http.ResponseWriter, t *transaction, page response) {
-	policy := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
-	if len(page.styles) > 0 {
-		policy += "style-src" + styleHashes(page.styles) + "; "
-	}
-	header := w.Header()
-	header.Set("Content-Security-Policy", policy+formAction(t))
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("X-Frame-Options", "DENY")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Robots-Tag", "noindex, nofollow")
-	s.config.Logf("sandbox: page %s", page.logText())
-	page.write(w)
+const policyHeader = "Content-Security-Policy"
+
+// writePage adds the headers of a page: no script, frame, cache or referrer, and no style but its own.
+func (s *pages) writePage(t transaction, page kit.Response) kit.Response {
+	header := map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"}
+	maps.Copy(header, page.Header)
+	header[policyHeader] = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; " + page.Header[policyHeader] +
+		formAction(t)
+	page.Header = header
+	s.config.Logf("sandbox: page %d", page.Status)
+	return page
 }
 
 func styleHashes(styles []string) string {
@@ -195,8 +200,8 @@ func styleHashes(styles []string) string {
 // formAction allows the form to post here and to redirect to the merchant. Browsers apply this list to every redirect
 // after a form, also to those of the merchant's own site. So it names the merchant's schemes and not its hosts: with
 // hosts, a payer who has paid could stay on a page that does not move.
-func formAction(t *transaction) string {
-	if t == nil {
+func formAction(t transaction) string {
+	if t.Transaction == nil {
 		return "form-action 'none'"
 	}
 	sources := []string{"'self'"}
@@ -243,11 +248,11 @@ func parsePageTexts() (texts map[string]pageText, err error) {
 }
 
 // textFor returns the texts in French for fr, else in English (decision "pay-lang").
-func (s *Sandbox) textFor(lang string) pageText {
+func (s *pages) textFor(lang string) pageText {
 	if strings.EqualFold(lang, "fr") {
-		return s.pageTexts["fr"]
+		return s.texts["fr"]
 	}
-	return s.pageTexts["en"]
+	return s.texts["en"]
 }
 
 // formatAmount formats an amount with its currency's code. It has the decimals of the currency, and more only where the

@@ -259,10 +259,11 @@ func TestUnknownPageUsesBrowserLanguage(t *testing.T) {
 	r := newTestSandbox(t)
 	for accepted, want := range map[string]string{"fr-CI,fr;q=0.9": "Paiement introuvable", "en": "Payment not found",
 		"": "Payment not found", "fr;q=1": "introuvable"} {
-		page := r.do("GET", "/pay/nothing", "", map[string]string{"Accept-Language": accepted})
-		equal(t, "status of the page", page.status, 404)
-		contains(t, "page", page.body, want)
-		checkPageHeaders(t, page)
+		for _, method := range []string{"GET", "POST"} {
+			page := r.do(method, "/pay/nothing", "", map[string]string{"Accept-Language": accepted})
+			r.checkPage(accepted, page, 404, want)
+			checkPageHeaders(t, page)
+		}
 	}
 }
 
@@ -289,20 +290,5 @@ func TestConcurrentConfirmAndCancel(t *testing.T) {
 		if len(addresses) != 1 || !addresses[want] {
 			t.Errorf("%s: %v", r.status(order), addresses)
 		}
-	}
-}
-
-// A slow confirmation redirects by the final status.
-func TestSlowConfirmationThatWasCancelled(t *testing.T) {
-	r := newTestSandbox(t)
-	web, p := r.payWeb("Shop_1", ""), r.issuePIN("")
-	first := r.startCall(func() testResponse { return r.confirm(web.path(), "0700001004", p.PIN) })
-	if page := r.post(web.path(), url.Values{"action": {"cancel"}}); page.status != 409 ||
-		!strings.Contains(page.body, "Paiement en cours") {
-		t.Errorf("meanwhile: %d %s", page.status, page.body)
-	}
-	r.control("POST /settle", `{"key":"Shop_1","status":"cancelled"}`, 200, nil)
-	if response := <-first; response.status != 303 || response.header.Get("Location") != cancelURL {
-		t.Errorf("%s to %s", response.summary(), response.header.Get("Location"))
 	}
 }

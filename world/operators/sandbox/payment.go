@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"mobilegateway/shared/market"
-	"mobilegateway/shared/strictjson"
+	"mobilegateway/world/operators/kit"
 )
 
 type paymentBody struct {
@@ -24,48 +25,49 @@ type paymentBody struct {
 	State      *string         `json:"state"`
 }
 
-// maxIDLength is the longest order_id and reference in characters (specification, Limits).
-const maxIDLength = 30
+const (
+	maxIDLength = 30 // of order_id and reference, in characters (specification, Limits)
+	// replicationDelay is the age until which the hazard kit.NotFoundYet does not find a payment.
+	replicationDelay = 2 * time.Minute
+)
 
-// postPayment accepts a payment once for each order_id. An equal repeat gets the first response, another body a 409.
-func (s *Sandbox) postPayment(w http.ResponseWriter, r *http.Request) {
+// parsePayment reads a payment. The operator accepts one for each order_id. An equal repeat gets the first response,
+// another body a 409.
+func (s *Sandbox) parsePayment(c *kit.Call, in *request) error {
 	var body paymentBody
-	raw, ok := readRequest(w, r, &body, func(c *requestChecker) { checkPayment(c, &body) })
-	if !ok {
-		return
-	}
+	err := json.Unmarshal(c.Body, &body)
+	header := c.Request.Header
 	o := paymentDetails{
-		Operator:        strings.ToLower(r.Header.Get("mno-name")),
-		CountryCode:     r.Header.Get("country-code"),
-		Channel:         r.Header.Get("channel"),
-		Lang:            r.Header.Get("lang"),
+		Operator:        strings.ToLower(header.Get("mno-name")),
+		CountryCode:     header.Get("country-code"),
+		Channel:         header.Get("channel"),
+		Lang:            header.Get("lang"),
 		Reference:       body.Reference,
-		State:           *body.State,
 		RequestedMSISDN: body.UserMSISDN,
 		ReturnURL:       body.ReturnURL,
 		CancelURL:       body.CancelURL,
 	}
-	s.handleCall(w, r, validRequest{
-		kind: kindPayment, key: body.OrderID, messagePart: "order_id", payer: body.UserMSISDN, otpCode: body.OTPCode,
-		callbackURL: body.NotifURL,
-		fingerprint: fingerprint(raw, o.Operator, strings.ToUpper(o.CountryCode), o.Channel),
-		fillTransaction: func(t *transaction) {
-			t.Amount, t.Currency = amountText(body.Amount), body.Currency
-			if o.Channel == "web" {
-				o.PayToken, o.NotifToken = s.newToken(), s.newToken()
-			}
-			t.Payment = &o
-		},
-	})
+	in.key, in.messagePart, in.payer, in.otpCode = body.OrderID, "order_id", body.UserMSISDN, body.OTPCode
+	in.callbackURL = body.NotifURL
+	in.fingerprint = fingerprint(c.Fields, o.Operator, strings.ToUpper(o.CountryCode), o.Channel)
+	in.check = func(c *requestChecker) { checkPayment(c, &body) }
+	in.fillTransaction = func(t transaction) {
+		t.Amount, t.Currency, o.State = amountText(body.Amount), body.Currency, *body.State
+		if o.Channel == "web" {
+			o.PayToken, o.NotifToken = newToken(s.NewBytes(24)), newToken(s.NewBytes(24))
+		}
+		t.Payment = &o
+	}
+	return err
 }
 
 func checkPayment(c *requestChecker, body *paymentBody) {
 	c.requireHeaders("mno-name")
-	if _, ok := market.ByAlpha2(c.Header.Get("country-code")); !ok {
-		c.requireOneOf("country-code", c.Header.Get("country-code"), market.Alpha2s()...)
+	if _, ok := market.ByAlpha2(c.header("country-code")); !ok {
+		c.requireOneOf("country-code", c.header("country-code"), market.Alpha2s()...)
 	}
-	c.requireOneOf("channel", c.Header.Get("channel"), "web", "tpe", "ussd")
-	c.check("lang", len(c.Header.Get("lang")) == 2)
+	c.requireOneOf("channel", c.header("channel"), "web", "tpe", "ussd")
+	c.check("lang", len(c.header("lang")) == 2)
 	c.checkCurrency("currency", body.Currency)
 	c.check("order_id", body.OrderID != "" && len(body.OrderID) <= maxIDLength)
 	c.checkAmount("amount", amountText(body.Amount))
@@ -73,7 +75,7 @@ func checkPayment(c *requestChecker, body *paymentBody) {
 	c.checkURL("cancel_url", body.CancelURL)
 	c.checkURL("notif_url", body.NotifURL)
 	c.check("reference", body.Reference != "" && utf8.RuneCountInString(body.Reference) <= maxIDLength)
-	c.check("user_msisdn", body.UserMSISDN != "" || c.Header.Get("channel") == "web")
+	c.check("user_msisdn", body.UserMSISDN != "" || c.header("channel") == "web")
 	c.check("state", body.State != nil)
 }
 
@@ -109,30 +111,35 @@ type webPaymentResponse struct {
 }
 
 // paymentPayloadOf describes a payment with a status, which may contradict the payment's own.
-func paymentPayloadOf(t *transaction, payloadType, status string) paymentPayload {
+func paymentPayloadOf(t transaction, payloadType, status string) paymentPayload {
 	o := t.Payment
-	date, description := t.CreatedAt, "Payment is waiting for approval"
-	switch {
-	case status == pending:
-	case status == t.State:
-		date, description = t.FinalAt, o.StatusDescription
-	default:
-		date, description = t.FinalAt, "Payment is "+status
+	date, description := cmp.Or(t.EndsAt, t.CreatedAt), "Payment is "+status
+	switch status {
+	case pending:
+		date, description = t.CreatedAt, "Payment is waiting for approval"
+	case t.Status:
+		description = o.StatusDescription
 	}
 	p := paymentPayload{
 		Status: status, Amount: t.Amount, OrderID: t.Key, Currency: t.Currency, Reference: o.Reference,
 		CountryCode: o.CountryCode, State: o.State, UserMSISDN: cmp.Or(o.RequestedMSISDN, o.TypedMSISDN),
-		TransactionID: t.OperatorID, Date: date.Format("2006-01-02 15:04:05"), StatusDescription: description,
+		TransactionID: t.Reference, Date: date.Format("2006-01-02 15:04:05"), StatusDescription: description,
 	}
 	p.Meta.Type, p.Meta.Source, p.Meta.Channel = payloadType, o.Operator, o.Channel
 	return p
 }
 
 // notificationBody is the callback of a payment (specification, Payment notification to the merchant).
-func notificationBody(t *transaction, status string) []byte {
+func notificationBody(t transaction, status string, hazard kit.Hazard) []byte {
 	p := paymentPayloadOf(t, "payment-notif", status)
 	p.NotifToken = t.Payment.NotifToken
-	return strictjson.Marshal(p)
+	switch hazard {
+	case kit.CallbackWrongAmount:
+		p.Amount = "9" + p.Amount
+	case kit.CallbackWrongToken:
+		p.NotifToken = "notif-of-another-payment"
+	}
+	return marshal(p)
 }
 
 // paymentURL is the address of a web payment's page; "" on the other channels.
@@ -144,11 +151,11 @@ func (s *Sandbox) paymentURL(o *paymentDetails) string {
 }
 
 // correctResponse is the response to an applied call. A payment's does not change with its status.
-func (s *Sandbox) correctResponse(t *transaction, otp string) response {
-	if t.Kind != kindPayment || t.State == refused {
-		return t.Response
-	}
+func (s *Sandbox) correctResponse(t transaction, otp string) kit.Response {
 	o := t.Payment
+	if o == nil || t.Status == refused {
+		return t.Response.response()
+	}
 	if o.Channel == "web" {
 		return createdResponse("", webPaymentResponse{
 			http.StatusCreated, "OK", o.PayToken, s.paymentURL(o), o.NotifToken, o.State,
@@ -160,31 +167,26 @@ func (s *Sandbox) correctResponse(t *transaction, otp string) response {
 }
 
 // getStatus returns a payment's status: 404 for an order that was never accepted, or is not yet.
-func (s *Sandbox) getStatus(w http.ResponseWriter, r *http.Request) {
-	order := r.PathValue("order_id")
-	s.mu.Lock()
-	m, _ := s.nextScriptedMode(kindLookup, order)
-	t := s.transactions.find(kindPayment, order)
-	planned := plannedResponse{response: invalidPartResponse(http.StatusNotFound, "order_id")}
-	if t != nil {
-		t.Lookups++
+func (s *Sandbox) getStatus(c *kit.Call) kit.Response {
+	t, found := s.find(kindPayment, c.Key)
+	if !found {
+		return invalidPartResponse(http.StatusNotFound, "order_id")
 	}
-	if t != nil && t.State != absent && t.State != received {
-		status := t.State
-		if status == refused {
-			status = failed
-		}
-		planned.response = jsonResponse(http.StatusOK, paymentPayloadOf(t, "payment", status))
+	hazard := kit.Hazard(c.Mode)
+	isHidden := hazard == kit.NotFound || hazard == kit.NotFoundYet && s.Now().Sub(t.CreatedAt) < replicationDelay
+	if t.Status == absent || t.Status == received || isHidden {
+		return invalidPartResponse(http.StatusNotFound, "order_id")
 	}
-	s.mu.Unlock()
-	if m.faultyResponse != nil {
-		planned.response = *m.faultyResponse
+	status := t.Status
+	if status == refused {
+		status = failed
 	}
-	if m.appliesLater {
-		planned.delay = slowResponseDelay
+	p := paymentPayloadOf(t, "payment", status)
+	switch hazard {
+	case kit.OtherAmount:
+		p.Status, p.Amount = successful, "1"+p.Amount
+	case kit.OtherCurrency:
+		p.Status, p.Currency = successful, map[bool]string{true: "XAF", false: "XOF"}[p.Currency == "XOF"]
 	}
-	s.config.Logf("sandbox: getStatus %s %s", order, planned.response.logText())
-	if s.awaitResponse(w, r, planned) {
-		planned.response.write(w)
-	}
+	return jsonResponse(http.StatusOK, p)
 }

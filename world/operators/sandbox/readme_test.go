@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -23,10 +24,12 @@ func TestReadme(t *testing.T) {
 	}
 	r := newTestSandbox(t)
 	r.pay("tpe", "DemoShop_1", "0700001003")
+	server := httptest.NewServer(r.sandbox.Handler())
+	defer server.Close()
 	slot, called := "", ""
 	for _, line := range regexp.MustCompile(`(?m)^curl (?:.*\\\n)*.*$`).FindAllString(string(text), -1) {
 		shell := exec.CommandContext(t.Context(), "sh", "-c", line)
-		shell.Env = append(os.Environ(), "SANDBOX="+r.url, "SLOT="+slot)
+		shell.Env = append(os.Environ(), "SANDBOX="+server.URL, "SLOT="+slot)
 		output, err := shell.CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", line, err, output)

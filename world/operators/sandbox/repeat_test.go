@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -94,7 +93,7 @@ func TestPaymentRepeat(t *testing.T) {
 
 func TestOTPIsNeverKept(t *testing.T) {
 	dir := t.TempDir()
-	r := startSandbox(t, dir, newFakeClock(), newInbox(t), 1)
+	r := startSandbox(t, dir, newClock(), &inbox{}, 1)
 	response := r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_1", "0700005555", "otp-98765"), payHeaders)
 	contains(t, "otp_code in the response", response.body, `"otp_code":"otp-98765"`)
 	r.clock.Advance(time.Minute)
@@ -109,35 +108,6 @@ func TestOTPIsNeverKept(t *testing.T) {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
-}
-
-// The client of a slow call may be gone: it is applied all the same.
-func TestSlowCallIsAppliedAfterDisconnect(t *testing.T) {
-	r := newTestSandbox(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, "POST", r.url+chargePath,
-		strings.NewReader(chargeJSON("Shop.k1", "r", `"5"`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range withHeaders(chargeHeaders, "gw-alias", "1004") {
-		request.Header.Set(name, value)
-	}
-	done := make(chan error, 1)
-	go func() {
-		httpResponse, err := r.client.Do(request)
-		if err == nil {
-			_ = httpResponse.Body.Close()
-		}
-		done <- err
-	}()
-	r.clock.await(0)
-	cancel()
-	if err := <-done; err == nil {
-		t.Fatal("the cancelled call has a response")
-	}
-	r.clock.Advance(time.Minute)
-	r.checkEffects("k1", 1)
 }
 
 // A call that was not applied does not fix the body of its key.

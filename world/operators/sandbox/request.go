@@ -7,8 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -16,123 +14,83 @@ import (
 	"slices"
 	"strings"
 
-	"mobilegateway/shared/strictjson"
+	"mobilegateway/world/operators/kit"
 )
-
-// maxBodyBytes is the longest request body in bytes, of the operator API and of the control port.
-const maxBodyBytes = 64 << 10
 
 var (
 	amountPattern   = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,12})?$`)
 	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-// closeAfterResponse closes the connection after each call. On a reused one, some clients take a cut for a stale
-// connection and send the request again, so outcome 1005 would be invisible to them.
-func closeAfterResponse(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close")
-		next.ServeHTTP(w, r)
-	})
+// request is a charge, a payment or an SMS.
+type request struct {
+	kind        string
+	key         string
+	messagePart string // the part of the request with the key, for SVC0005
+	payer       string // its last four digits select the outcome
+	fingerprint string // of the body without otp_code and notif_url, and of the headers that route
+	callbackURL string
+	otpCode     string // goes into the response and is never kept
+	// check checks the request.
+	check func(c *requestChecker)
+	// fillTransaction copies the request into a new transaction, with the response that it gets when it is applied.
+	fillTransaction func(t transaction)
 }
 
-// requireControlToken accepts the control tokens and the given tests tokens. Without control tokens it accepts every
-// call.
-func (s *Sandbox) requireControlToken(others []TestsToken, next http.Handler) http.Handler {
-	if len(s.config.ControlTokens) == 0 {
-		return next
+// call makes the operation of a kind of request.
+func (s *Sandbox) call(pattern, kind string, parse func(c *kit.Call, in *request) (err error)) kit.Operation {
+	return kit.Operation{
+		Pattern: pattern, Name: kind, First: true, Serve: s.serve,
+		Identify: func(c *kit.Call) {
+			in := &request{kind: kind}
+			if parse(c, in) != nil {
+				in.check = func(c *requestChecker) { c.check("body", false) }
+			}
+			c.Parsed, c.Keys = in, kit.Keys{Key: in.key, MSISDN: in.payer}
+		},
+		Check: func(c *kit.Call) kit.Response {
+			in, _ := c.Parsed.(*request)
+			checker := requestChecker{Call: c}
+			media, _, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+			checker.refuseIf(err != nil || media != "application/json",
+				invalidPartResponse(http.StatusUnsupportedMediaType, "content-type"))
+			checker.refuseIf(len(c.Body) > kit.MaxBodyBytes,
+				invalidPartResponse(http.StatusRequestEntityTooLarge, "body"))
+			if in.check(&checker); checker.firstFault.Status != 0 {
+				return checker.firstFault
+			}
+			t, _ := s.find(kind, in.key)
+			return kit.If(t.isReceived(), inFlightResponse(in.key, in.messagePart))
+		},
 	}
-	tokens := slices.Clone(s.config.ControlTokens)
-	for _, other := range others {
-		tokens = append(tokens, other.Token)
-	}
-	return requireToken(tokens, next)
-}
-
-// requireToken accepts a call with one of the bearer tokens and refuses all others with 401.
-func requireToken(tokens []string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch token := bearerToken(r); {
-		case r.Header.Get("Authorization") == "":
-			errorResponse("900902").write(w)
-		case !containsToken(tokens, token):
-			errorResponse("900901").write(w)
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
-}
-
-// bearerToken returns the token of a request, "" for none or another scheme.
-func bearerToken(r *http.Request) string {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(token)
-}
-
-// containsToken takes the same time for every token of one length, so that timing reveals none.
-func containsToken(tokens []string, token string) bool {
-	found := 0
-	for _, known := range tokens {
-		found |= subtle.ConstantTimeCompare([]byte(known), []byte(token))
-	}
-	return found == 1
-}
-
-// readRequest reads a JSON body into v, runs check, and returns the body's bytes. If the request is not valid, it
-// writes the response to the first fault and returns false.
-func readRequest(w http.ResponseWriter, r *http.Request, v any, check func(c *requestChecker)) (raw []byte, ok bool) {
-	c := requestChecker{Request: r}
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || media != jsonType {
-		c.fail(invalidPartResponse(http.StatusUnsupportedMediaType, "content-type"))
-	}
-	raw, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	if err != nil {
-		c.fail(invalidPartResponse(http.StatusRequestEntityTooLarge, "body"))
-	}
-	c.check("body", json.Unmarshal(raw, v) == nil)
-	if c.firstFault == nil {
-		check(&c)
-	}
-	if c.firstFault != nil {
-		c.firstFault.write(w)
-	}
-	return raw, c.firstFault == nil
 }
 
 // requestChecker keeps the response to the first fault of a request.
 type requestChecker struct {
-	*http.Request
-	firstFault *response
+	*kit.Call
+	firstFault kit.Response
 }
 
-func (c *requestChecker) fail(refusal response) {
-	if c.firstFault == nil {
-		c.firstFault = &refusal
-	}
+func (c *requestChecker) refuseIf(refuses bool, refusal kit.Response) {
+	c.firstFault = kit.FirstOf(c.firstFault, kit.If(refuses, refusal))
 }
 
 func (c *requestChecker) check(part string, valid bool) {
-	if !valid {
-		c.fail(invalidPartResponse(http.StatusBadRequest, part))
-	}
+	c.refuseIf(!valid, invalidPartResponse(http.StatusBadRequest, part))
 }
 
 func (c *requestChecker) require(part, value string) { c.check(part, value != "") }
 
+func (c *requestChecker) header(name string) string { return c.Request.Header.Get(name) }
+
 func (c *requestChecker) requireHeaders(names ...string) {
 	for _, name := range names {
-		c.require(name, c.Header.Get(name))
+		c.require(name, c.header(name))
 	}
 }
 
 func (c *requestChecker) requireOneOf(part, value string, valid ...string) {
-	if !slices.Contains(valid, value) {
-		c.fail(errorResponse("SVC0003", part, strings.Join(valid, ", ")))
-	}
+	c.refuseIf(!slices.Contains(valid, value), errorResponse("SVC0003", part, strings.Join(valid, ", ")))
 }
 
 func (c *requestChecker) checkAmount(part, text string) {
@@ -159,77 +117,169 @@ func amountText(raw json.RawMessage) string {
 
 // fingerprint is the SHA-256 of a body in canonical form and of the headers that route. It ignores a payment's
 // otp_code, and its notif_url, whose signature changes with the key.
-func fingerprint(raw []byte, headers ...string) string {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var body map[string]any
-	_ = decoder.Decode(&body) // readRequest has decoded it before
-	delete(body, "otp_code")
-	delete(body, "notif_url")
-	sum := sha256.Sum256(append(strictjson.Marshal(headers), strictjson.Marshal(body)...))
+func fingerprint(fields kit.Fields, headers ...string) string {
+	body := kit.Fields{}
+	for name, value := range fields {
+		if name != "otp_code" && name != "notif_url" {
+			body[name] = value
+		}
+	}
+	sum := sha256.Sum256(append(marshal(headers), marshal(body)...))
 	return hex.EncodeToString(sum[:])
 }
 
-// randomBytes reads n bytes. It panics where the machine's source of randomness fails.
-func (s *Sandbox) randomBytes(n int) []byte {
-	b := make([]byte, n)
-	if _, err := io.ReadFull(s.config.Rand, b); err != nil {
-		panic("sandbox: no random bytes")
+// newToken returns random bytes as text that is safe in a URL.
+func newToken(random []byte) string { return base64.RawURLEncoding.EncodeToString(random) }
+
+// checkToken refuses a call without one of the bearer tokens. It takes the same time for every token of one length, so
+// that timing reveals none.
+func checkToken(c *kit.Call, tokens []string) kit.Response {
+	authorization := c.Request.Header.Get("Authorization")
+	return kit.FirstOf(
+		kit.If(authorization == "", errorResponse("900902")),
+		kit.If(!containsToken(tokens, bearerToken(c)), errorResponse("900901")),
+	)
+}
+
+// bearerToken returns the token of a call, "" for none or another scheme.
+func bearerToken(c *kit.Call) string {
+	scheme, token, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
 	}
-	return b
+	return strings.TrimSpace(token)
 }
 
-// newToken returns 192 random bits as text that is safe in a URL.
-func (s *Sandbox) newToken() string { return base64.RawURLEncoding.EncodeToString(s.randomBytes(24)) }
-
-// newUUID returns a random UUID (RFC 9562, version 4).
-func (s *Sandbox) newUUID() string {
-	b := s.randomBytes(16)
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-// Limits of one tests token or merchant. The control tokens, and a sandbox without any, have none.
-const (
-	maxOwnedPINs  = 500 // PINs of the last day
-	maxOwnedSlots = 10  // slots that have not ended
-)
-
-// TestsToken opens tests and slots for one merchant, who owns the PINs and slots that it makes.
-type TestsToken struct {
-	// Merchant is the name with which the merchant's order_ids begin. Without it the token itself is the owner,
-	// and its PINs confirm the payments of every merchant.
-	Merchant string
-	Token    string
-}
-
-// owner names whose PINs and slots a token makes. It does not reveal the token.
-func (t TestsToken) owner() string {
-	if t.Merchant != "" {
-		return t.Merchant
+func containsToken(tokens []string, token string) bool {
+	found := 0
+	for _, known := range tokens {
+		found |= subtle.ConstantTimeCompare([]byte(known), []byte(token))
 	}
-	sum := sha256.Sum256([]byte(t.Token))
-	return "token-" + hex.EncodeToString(sum[:4])
+	return found == 1
 }
 
-// testsCaller is who calls tests and slots. The zero value may do everything.
-type testsCaller struct{ Owner, Merchant string }
-
-// callerOf returns whose tests token a request has: the zero value for a control token, or without any.
-func (s *Sandbox) callerOf(r *http.Request) testsCaller {
-	token := bearerToken(r)
-	isToken := func(t TestsToken) bool { return containsToken([]string{t.Token}, token) }
-	if i := slices.IndexFunc(s.config.TestsTokens, isToken); i >= 0 {
-		return testsCaller{s.config.TestsTokens[i].owner(), s.config.TestsTokens[i].Merchant}
+// marshal makes JSON without escaping for HTML: a merchant's "&" stays "&" (decision "pay-state").
+func marshal(v any) []byte {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		panic("sandbox: " + err.Error())
 	}
-	return testsCaller{}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
-// mayUse reports whether a caller may see and change what an owner has.
-func (c testsCaller) mayUse(owner string) bool { return c.Owner == "" || c.Owner == owner }
+func jsonResponse(status int, v any) kit.Response {
+	return kit.Response{Status: status, Type: "application/json", Body: marshal(v), Header: map[string]string{}}
+}
 
-// isOrderOf reports whether an order_id is a merchant's. Every order_id is one of the merchant "".
-func isOrderOf(merchant, orderID string) bool {
-	return merchant == "" || strings.HasPrefix(orderID, merchant+"_")
+// createdResponse is a success with the address of the result, which may be "".
+func createdResponse(location string, body any) kit.Response {
+	return withHeader(jsonResponse(http.StatusCreated, body), "Location", location)
+}
+
+// withHeader returns a response with a header, unless its value is "".
+func withHeader(r kit.Response, name, value string) kit.Response {
+	if value != "" {
+		r.Header[name] = value
+	}
+	return r
+}
+
+// messages are the operator's messages by their id (specification, Error codes).
+var messages = map[string]struct {
+	status int
+	text   string
+}{
+	"SVC0001": {http.StatusInternalServerError, "A service error occurred. Error code is %1"},
+	"SVC0002": {http.StatusBadRequest, "Invalid input value for message part %1"},
+	"SVC0003": {http.StatusBadRequest, "Invalid input value for message part %1, valid values are %2"},
+	"SVC0004": {http.StatusBadRequest, "No valid addresses provided in message part %1"},
+	"SVC0005": {http.StatusConflict, "Correlator %1 specified in message part %2 is a duplicate"},
+	"SVC0270": {http.StatusBadRequest, "Charging operation failed, the charge was not applied"},
+	"SVC0280": {http.StatusBadRequest, "Message too long; maximum length is %1 characters"},
+	"POL0001": {http.StatusForbidden, "A policy error occurred. Error code is %1"},
+	"POL0253": {http.StatusForbidden, "Payment operation refused by user"},
+	"POL1000": {http.StatusForbidden, "User has insufficient credit for transaction"},
+	"900800":  {http.StatusTooManyRequests, "Message throttled out"},
+	"900901":  {http.StatusUnauthorized, "Invalid Credentials"},
+	"900902":  {http.StatusUnauthorized, "Missing Credentials"},
+	"900906":  {http.StatusNotFound, "No matching resource found"},
+}
+
+type exception struct {
+	MessageID string   `json:"messageId"`
+	Text      string   `json:"text"`
+	Variables []string `json:"variables"`
+}
+
+// errorResponse is a requestError with a message and its status. Only service errors are not policy exceptions.
+func errorResponse(id string, variables ...string) kit.Response {
+	kind, message := "policyException", messages[id]
+	if strings.HasPrefix(id, "SVC") {
+		kind = "serviceException"
+	}
+	body := map[string]any{kind: exception{id, message.text, append([]string{}, variables...)}}
+	r := jsonResponse(message.status, map[string]any{"requestError": body})
+	if r.Status == http.StatusUnauthorized {
+		r.Header["WWW-Authenticate"] = `Bearer realm="sandbox"`
+	}
+	return r
+}
+
+func withStatus(status int, r kit.Response) kit.Response {
+	r.Status = status
+	return r
+}
+
+func invalidPartResponse(status int, part string) kit.Response {
+	return withStatus(status, errorResponse("SVC0002", part))
+}
+
+// finalRefusal is the operator's permanent refusal with a message id.
+func finalRefusal(id string) kit.Response {
+	if id == "POL0001" {
+		return errorResponse(id, "Not enough credit")
+	}
+	return errorResponse(id)
+}
+
+// inFlightResponse is the conflict with a call in progress. It has a Retry-After, and a duplicate has a Location
+// instead.
+func inFlightResponse(key, part string) kit.Response {
+	return withHeader(duplicateResponse(key, part, ""), "Retry-After", "1")
+}
+
+// duplicateResponse is the conflict with an earlier call under the key. location is its result's address, or "".
+func duplicateResponse(key, part, location string) kit.Response {
+	return withHeader(errorResponse("SVC0005", key, part), "Location", location)
+}
+
+// refusals are the modes of scripts that refuse a call permanently.
+var refusals = []string{"POL0001", "POL0253", "POL1000", "SVC0270"}
+
+// faults are the forms of the faults of scripts and of outcomes on demand.
+var faults = map[string]kit.Response{
+	"lost":      {Close: true},
+	"garbage":   {Status: http.StatusOK, Type: "application/json", Body: []byte("<html>OK{{\x00 not what you want")},
+	"html":      htmlResponse(http.StatusOK, "", "It works!"),
+	"empty":     jsonResponse(http.StatusCreated, struct{}{}),
+	"503":       unavailable,
+	"down":      unavailable,
+	"500":       htmlResponse(http.StatusInternalServerError, "", "Internal Server Error"),
+	"redirect":  htmlResponse(http.StatusFound, "/elsewhere", "Found"),
+	"400":       errorResponse("SVC0002", "scripted"),
+	"401":       errorResponse("900901"),
+	"409":       inFlightResponse("scripted", "scripted"),
+	"429":       withHeader(errorResponse("900800"), "Retry-After", "1"),
+	"duplicate": duplicateResponse("scripted", "scripted", ""),
+}
+
+var unavailable = withHeader(
+	withStatus(http.StatusServiceUnavailable, errorResponse("SVC0001", "PDK_SMSW_0013")), "Retry-After", "5")
+
+func htmlResponse(status int, location, text string) kit.Response {
+	r := kit.HTML(status, "")
+	r.Body, r.Header = []byte("<!doctype html><html><body>"+text+"</body></html>\n"), map[string]string{}
+	return withHeader(r, "Location", location)
 }

@@ -1,38 +1,34 @@
-// Package sandbox is an operator stub for trying the gateway. It serves the specification's protocol, a payment page
-// and a control port. It keeps its work under each key, sends callbacks, and misbehaves on demand.
+// Package sandbox is the platform of the specification's own operator, for trying the gateway. It serves the
+// specification's protocol, a payment page and a control port. Package kit has its calls, scripts, outcomes and
+// callbacks; this package adds the journal, PINs, slots and the seeded fault injection.
 //
-// The last four digits of user_msisdn (pay), gw-alias (charge) or X-Operator-ISE2 (SMS) select a row of the table in
-// outcome.go (decision "sandbox"). The control port lists the effects, scripts single calls, sets the fault injection,
-// and gives payments a final status.
+// The last four digits of user_msisdn (pay), gw-alias (charge) or X-Operator-ISE2 (SMS) select an outcome of the kit's
+// table (decision "sandbox"). The control port lists the effects, scripts single calls, sets the fault injection, and
+// gives payments a final status.
 //
 // It is not part of the deployed gateway, checks no entitlement and moves no money. Its invariant: a key has at most
-// one effect, for all requests under it, in any order, at any time. An effect is listed if and only if it happened.
+// one effect, for all requests under it, in any order, at any time, unless a hazard of the kit is on. An effect is
+// listed if and only if it happened.
 package sandbox
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"mobilegateway/world/operators/kit"
 )
 
-// Delays and lifetimes. Speed divides the first group; the second group are timeouts, which never scale.
+// Delays and lifetimes, which Speed divides.
 const (
 	confirmDelay        = time.Second      // from the acceptance of a tpe or ussd payment to its final status
 	pinLifetime         = 15 * time.Minute // specification, Limits
 	defaultPageLifetime = 24 * time.Hour   // the gateway's own wait for a web payment
-	minDelay            = 10 * time.Millisecond
-
-	slowResponseDelay    = 60 * time.Second // outcome 1004
-	earlyCallbackTimeout = 4 * time.Second  // the wait of outcome 1008 for its callback
 )
 
 // Config is the settings of a sandbox. Tokens and BaseURL are required, the rest has defaults.
@@ -51,35 +47,32 @@ type Config struct {
 	Faults FaultSettings
 	// BaseURL is the sandbox's own address, the base of payment_url and resourceURL.
 	BaseURL string
+	// PageLifetime is how long the payment page takes a payment; 24 hours by default. Speed divides it.
+	PageLifetime time.Duration
 	// Speed divides every delay and lifetime, as make run SPEED= does; 1 by default. Timeouts never scale.
 	Speed float64
-	// PageLifetime is how long the payment page takes a payment; 24 hours by default.
-	PageLifetime time.Duration
-	// Now is the clock, and After starts f in a goroutine after d. Both are the real ones by default.
+	// Now, After, Rand and Logf are those of the kit.
 	Now   func() time.Time
 	After func(d time.Duration, f func())
-	// Rand is the source of identifiers and tokens; crypto/rand by default.
-	Rand io.Reader
-	// Logf writes one line for each call and callback, without phone numbers, tokens or bodies; nothing by default.
-	Logf func(format string, args ...any)
+	Rand  io.Reader
+	Logf  func(format string, args ...any)
+	// Draw, Hazards and Post are those of the kit, for the simulator.
+	Draw    func(kind string, k kit.Keys) kit.Outcome
+	Hazards kit.Hazards
+	Post    func(c kit.Outgoing, done func(status int, err error))
 }
 
 // Sandbox is one operator platform. It serves the operator names sandbox, orange and mtn alike.
 type Sandbox struct {
-	config    Config
-	ctx       context.Context // Close cancels it, under mu
-	cancel    context.CancelFunc
-	timers    sync.WaitGroup      // functions that timers have started
-	client    *http.Client        // posts callbacks
-	pageTexts map[string]pageText // by language
+	*kit.Platform
+	config Config
+	pages  *pages
 
-	mu           sync.Mutex // guards all fields below
-	journal      *journal   // nil: the state is in memory only
-	transactions transactionIndex
-	pins         map[string]*pin // by its digits
-	slots        []*slot
-	scripts      []*script
-	faultPlan    *faultPlan
+	// The platform's lock guards these.
+	journal  *journal
+	pins     *pinBox
+	calendar *calendar
+	injector *faultInjector
 }
 
 // New opens a sandbox. It reads the journal under Dir and resumes the work in progress. The error names the setting
@@ -88,27 +81,32 @@ func New(config Config) (*Sandbox, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	kit := kit.Config{
+	settings := kit.Config{
 		Now: config.Now, After: config.After, Rand: config.Rand, Logf: config.Logf, Speed: config.Speed,
+		Draw: config.Draw, Hazards: config.Hazards, Post: config.Post,
 	}.WithDefaults()
-	config.Now, config.After, config.Rand, config.Logf, config.Speed = kit.Now, kit.After, kit.Rand, kit.Logf, kit.Speed
+	config.Logf = settings.Logf
 	config.PageLifetime = cmp.Or(config.PageLifetime, defaultPageLifetime)
 	config.BaseURL = strings.TrimRight(config.BaseURL, "/")
 	texts, err := parsePageTexts()
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: payment page: %w", err)
 	}
-	s := &Sandbox{
-		config:       config,
-		client:       kit.Client,
-		transactions: transactionIndex{byKey: map[[2]string]*transaction{}},
-		pins:         map[string]*pin{},
-		faultPlan:    newFaultPlan(config.Faults),
-		pageTexts:    texts,
-	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if err := s.openJournal(); err != nil {
-		s.cancel()
+	s := &Sandbox{config: config}
+	s.pages, s.pins = &pages{s, texts}, &pinBox{s, map[string]*pin{}}
+	s.journal, s.calendar = &journal{Sandbox: s}, &calendar{Sandbox: s}
+	s.injector = &faultInjector{s, newFaultPlan(config.Faults)}
+	s.Platform = kit.New(settings, kit.Spec{
+		Operator: "sandbox", Operations: s.operations(), Authorize: func(c *kit.Call) kit.Response {
+			return checkToken(c, config.Tokens)
+		},
+		Faults: faults, Applied: []string{"cut", "garbage", "html", "empty"}, Refusals: refusals,
+		Extension: &kit.Extension{Match: matchesKey, Begin: s.begin, Draw: s.injector.drawMode, Record: s.logCall,
+			Changed: func(t *kit.Transaction) { s.journal.saveTransaction(of(t)) }},
+	})
+	s.Locked(func() { err = s.journal.open() })
+	if err != nil {
+		s.Platform.Close()
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	return s, nil
@@ -135,88 +133,89 @@ func (c *Config) validate() error {
 
 // Close stops the work in progress and closes the journal. A sandbox that opens the same Dir resumes that work.
 func (s *Sandbox) Close() error {
-	s.mu.Lock()
-	alreadyClosed := s.closed()
-	s.cancel()
-	s.mu.Unlock()
-	if alreadyClosed {
+	if !s.Platform.Close() || s.journal.file == nil {
 		return nil
 	}
-	s.timers.Wait()
-	if s.journal == nil {
-		return nil
-	}
-	return s.journal.Close()
+	return s.journal.file.Close()
 }
 
-func (s *Sandbox) closed() bool { return s.ctx.Err() != nil }
+// Hash returns a hash of the state that can change a later response.
+func (s *Sandbox) Hash() uint64 {
+	return s.Platform.Hash(s.pins.byCode, s.calendar.slots, s.injector.plan)
+}
 
-// runAfter runs f after d, unless the sandbox is closed by then.
-func (s *Sandbox) runAfter(d time.Duration, f func()) {
-	s.config.After(max(d, 0), func() {
-		s.mu.Lock()
-		if s.closed() {
-			s.mu.Unlock()
-			return
+// Handler serves the operator API, the payment page and the control port. Paths may be percent-encoded, once.
+//
+// It closes the connection after each call of the operator API. On a reused one, some clients take a cut for a stale
+// connection and send the request again, so outcome 1005 would be invisible to them.
+func (s *Sandbox) Handler() http.Handler {
+	next := s.Platform.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); slices.Contains(
+			[]string{"payment", "mobilemoney", "smsmessaging"}, first) {
+			w.Header().Set("Connection", "close")
 		}
-		s.timers.Add(1)
-		s.mu.Unlock()
-		defer s.timers.Done()
-		f()
+		next.ServeHTTP(w, r)
 	})
 }
 
-// scaleDuration divides a delay or a lifetime by the sandbox's speed.
-func (s *Sandbox) scaleDuration(d time.Duration) time.Duration {
-	return max(time.Duration(float64(d)/s.config.Speed), minDelay)
+// operations are the operator API, the payment page and the control port.
+func (s *Sandbox) operations() []kit.Operation {
+	lookup := kit.Operation{Name: kindLookup, Key: "path:order_id", First: true, OnlyNamed: true, Serve: s.getStatus}
+	operation := func(pattern string, o kit.Operation) kit.Operation {
+		o.Pattern = pattern
+		return o
+	}
+	notFound := kit.Operation{Name: "unknown", First: true, Serve: respondNotFound}
+	port := controlPort{s}
+	control, tests := s.config.ControlTokens, s.config.ControlTokens
+	for _, t := range s.config.TestsTokens {
+		tests = append(slices.Clip(tests), t.Token)
+	}
+	return []kit.Operation{
+		s.call("POST /payment/v1/"+endUser+"/transactions/amount", kindCharge, s.parseCharge),
+		operation("POST /payment/v1/{endUserId}/transactions/amount", notFound),
+		s.call("POST /mobilemoney/v1", kindPayment, s.parsePayment),
+		operation("GET /mobilemoney/v1/getStatus/{order_id}", lookup),
+		operation("GET /mobilemoney/getstatus/v1/{order_id}", lookup),
+		s.call("POST /smsmessaging/v1/outbound/{sender}/requests", kindSMS, s.parseSMS),
+		operation("GET /smsmessaging/v1/outbound/{sender}/requests/{id}/deliveryInfos",
+			kit.Operation{Name: "deliveryInfos", First: true, OnlyNamed: true, Serve: s.getDeliveryInfos}),
+
+		{Pattern: "GET /pay/{token}", Plain: true, Serve: s.pages.getPage},
+		{Pattern: "POST /pay/{token}", Plain: true, Serve: s.pages.postPage},
+
+		open(control, kit.Control("GET /sandbox/v1/effects", port.listEffects)),
+		open(control, kit.Control("GET /sandbox/v1/transactions", port.listTransactions)),
+		open(control, kit.Control("POST /sandbox/v1/settle", port.setFinalStatus)),
+		open(control, kit.Control("GET /sandbox/v1/steering", s.injector.showFaultSettings)),
+		open(control, kit.Control("PUT /sandbox/v1/steering", s.injector.replaceFaultSettings)),
+		open(control, kit.Control("GET /sandbox/v1/script", port.listScripts)),
+		open(control, kit.Control("POST /sandbox/v1/script", port.addScript)),
+		open(control, kit.Control("DELETE /sandbox/v1/script", port.deleteScripts)),
+		open(control, kit.Operation{Pattern: "/sandbox", Plain: true, Serve: respondUnknownControlPath}),
+		open(control, kit.Operation{Pattern: "/sandbox/", Plain: true, Serve: respondUnknownControlPath}),
+		open(tests, kit.Control("POST /sandbox/v1/tests", s.pins.issueTestPIN)),
+		open(tests, kit.Control("GET /sandbox/v1/slots", s.calendar.listSlots)),
+		open(tests, kit.Control("POST /sandbox/v1/slots", s.calendar.bookSlot)),
+		open(tests, kit.Control("DELETE /sandbox/v1/slots/{id}", s.calendar.freeSlot)),
+
+		{Pattern: "/", Plain: true, Serve: respondNotFound},
+	}
 }
 
-// now is the clock in UTC, with the precision of the journal.
-func (s *Sandbox) now() time.Time { return s.config.Now().UTC().Truncate(time.Millisecond) }
-
-// Handler serves the operator API, the payment page and the control port. Paths may be percent-encoded, once.
-func (s *Sandbox) Handler() http.Handler {
-	mux := http.NewServeMux()
-	operator := func(pattern string, next http.HandlerFunc) {
-		mux.Handle(pattern, closeAfterResponse(requireToken(s.config.Tokens, next)))
+// open serves a path to callers with one of the tokens, and to all callers if there is no token.
+func open(tokens []string, o kit.Operation) kit.Operation {
+	serve := o.Serve
+	o.Serve = func(c *kit.Call) kit.Response {
+		if len(tokens) > 0 {
+			if refused := checkToken(c, tokens); refused.Status != 0 {
+				return refused
+			}
+		}
+		return serve(c)
 	}
-	operator("POST /payment/v1/"+endUser+"/transactions/amount", s.postCharge)
-	operator("POST /payment/v1/{endUserId}/transactions/amount", respondNotFound)
-	operator("POST /mobilemoney/v1", s.postPayment)
-	operator("GET /mobilemoney/v1/getStatus/{order_id}", s.getStatus)
-	operator("GET /mobilemoney/getstatus/v1/{order_id}", s.getStatus)
-	operator("POST /smsmessaging/v1/outbound/{sender}/requests", s.postSMS)
-	operator("GET /smsmessaging/v1/outbound/{sender}/requests/{id}/deliveryInfos", s.getDeliveryInfos)
-
-	mux.HandleFunc("GET /pay/{token}", s.getPage)
-	mux.HandleFunc("POST /pay/{token}", s.postPage)
-
-	control := func(pattern string, next http.HandlerFunc) {
-		mux.Handle(pattern, s.requireControlToken(nil, next))
-	}
-	control("GET /sandbox/v1/effects", handleControl(s, s.listEffects))
-	control("GET /sandbox/v1/transactions", handleControl(s, s.listTransactions))
-	control("POST /sandbox/v1/settle", handleControl(s, s.setFinalStatus))
-	control("GET /sandbox/v1/steering", handleControl(s, s.showFaultSettings))
-	control("PUT /sandbox/v1/steering", handleControl(s, s.replaceFaultSettings))
-	control("GET /sandbox/v1/script", handleControl(s, s.listScripts))
-	control("POST /sandbox/v1/script", handleControl(s, s.addScript))
-	control("DELETE /sandbox/v1/script", handleControl(s, s.deleteScripts))
-	control("/sandbox", respondUnknownControlPath)
-	control("/sandbox/", respondUnknownControlPath)
-
-	tests := func(pattern string, next http.HandlerFunc) {
-		mux.Handle(pattern, s.requireControlToken(s.config.TestsTokens, next))
-	}
-	tests("POST /sandbox/v1/tests", handleControl(s, s.issueTestPIN))
-	tests("GET /sandbox/v1/slots", handleControl(s, s.listSlots))
-	tests("POST /sandbox/v1/slots", handleControl(s, s.bookSlot))
-	tests("DELETE /sandbox/v1/slots/{id}", handleControl(s, s.freeSlot))
-
-	mux.HandleFunc("/", respondNotFound)
-	return mux
+	return o
 }
 
-func respondNotFound(w http.ResponseWriter, _ *http.Request) {
-	errorResponse("900906").write(w)
-}
+func respondNotFound(*kit.Call) kit.Response { return errorResponse("900906") }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"mobilegateway/world/operators/kit"
 )
 
 // slot is a booked time for an end-to-end test (specification, What the service does). Slots are only a calendar: they
@@ -17,6 +19,12 @@ type slot struct {
 	EndsAt   time.Time `json:"ends_at"`
 }
 
+// calendar has the slots.
+type calendar struct {
+	*Sandbox
+	slots []*slot
+}
+
 const (
 	defaultSlotLength = time.Hour // without ends_at
 	maxSlotLength     = 8 * time.Hour
@@ -26,8 +34,8 @@ const (
 )
 
 // listSlots lists all slots. Of another merchant's slot it shows only the time.
-func (s *Sandbox) listSlots(r *http.Request, _ struct{}) response {
-	caller, list := s.callerOf(r), []slot{}
+func (s *calendar) listSlots(c *kit.Call, _ struct{}) kit.Response {
+	caller, list := s.callerOf(c), []slot{}
 	for _, v := range s.slots {
 		if caller.mayUse(v.Owner) {
 			list = append(list, *v)
@@ -40,11 +48,11 @@ func (s *Sandbox) listSlots(r *http.Request, _ struct{}) response {
 
 // bookSlot books {"merchant","starts_at","ends_at"}: by default from now, for an hour. A 409 names the conflicting slot
 // if it is the caller's.
-func (s *Sandbox) bookSlot(r *http.Request, v slot) response {
-	caller := s.callerOf(r)
+func (s *calendar) bookSlot(c *kit.Call, v slot) kit.Response {
+	caller := s.callerOf(c)
 	v.Owner, v.Merchant = caller.Owner, cmp.Or(v.Merchant, caller.Merchant)
 	if v.StartsAt.IsZero() {
-		v.StartsAt = s.now()
+		v.StartsAt = s.Now()
 	}
 	if v.EndsAt.IsZero() {
 		v.EndsAt = v.StartsAt.Add(defaultSlotLength)
@@ -56,67 +64,67 @@ func (s *Sandbox) bookSlot(r *http.Request, v slot) response {
 	}
 	switch {
 	case v.Merchant == "" || len(v.Merchant) > maxMerchantBytes || length <= 0 || length > maxSlotLength:
-		return controlError(http.StatusBadRequest, "a slot has a merchant of up to 100 bytes and lasts up to 8 hours")
-	case !v.EndsAt.After(s.now()):
-		return controlError(http.StatusBadRequest, "ends_at is in the past: choose a later time")
+		return kit.Refuse(http.StatusBadRequest, "a slot has a merchant of up to 100 bytes and lasts up to 8 hours")
+	case !v.EndsAt.After(s.Now()):
+		return kit.Refuse(http.StatusBadRequest, "ends_at is in the past: choose a later time")
 	case caller.Merchant != "" && v.Merchant != caller.Merchant:
-		return controlError(http.StatusBadRequest, "merchant is not yours: your token is for "+caller.Merchant)
-	case caller.Owner != "" && v.StartsAt.Sub(s.now()) > maxSlotLead:
-		return controlError(http.StatusBadRequest, "a slot starts within 90 days")
+		return kit.Refuse(http.StatusBadRequest, "merchant is not yours: your token is for %s", caller.Merchant)
+	case caller.Owner != "" && v.StartsAt.Sub(s.Now()) > maxSlotLead:
+		return kit.Refuse(http.StatusBadRequest, "a slot starts within 90 days")
 	}
 	if i := slices.IndexFunc(s.slots, overlaps); i >= 0 && caller.mayUse(s.slots[i].Owner) {
-		return controlError(http.StatusConflict, "taken by slot "+s.slots[i].ID)
+		return kit.Refuse(http.StatusConflict, "taken by slot %s", s.slots[i].ID)
 	} else if i >= 0 {
-		return controlError(http.StatusConflict, "taken by another merchant: choose another time")
+		return kit.Refuse(http.StatusConflict, "taken by another merchant: choose another time")
 	}
 	if caller.Owner != "" && s.openSlotsOf(caller.Owner) >= maxOwnedSlots {
-		return controlError(http.StatusConflict, "you have 10 slots that have not ended: free one")
+		return kit.Refuse(http.StatusConflict, "you have 10 slots that have not ended: free one")
 	}
 	if len(s.slots) >= maxSlots {
 		s.removeEndedSlots()
 	}
 	if len(s.slots) >= maxSlots {
-		return controlError(http.StatusConflict, "too many slots: free some")
+		return kit.Refuse(http.StatusConflict, "too many slots: free some")
 	}
-	v.ID = s.newUUID()
+	v.ID = s.NewUUID()
 	s.slots = append(s.slots, &v)
-	s.save(journalRecord{Slot: &v})
+	s.journal.save(journalRecord{Slot: &v})
 	return jsonResponse(http.StatusCreated, v)
 }
 
-func (s *Sandbox) freeSlot(r *http.Request, _ struct{}) response {
-	id, caller := r.PathValue("id"), s.callerOf(r)
+func (s *calendar) freeSlot(c *kit.Call, _ struct{}) kit.Response {
+	id, caller := c.Request.PathValue("id"), s.callerOf(c)
 	isOwn := func(v *slot) bool { return v.ID == id && caller.mayUse(v.Owner) }
 	if !slices.ContainsFunc(s.slots, isOwn) || !s.removeSlot(id) {
-		return controlError(http.StatusNotFound, "there is no such slot")
+		return kit.Refuse(http.StatusNotFound, "there is no such slot")
 	}
-	s.save(journalRecord{FreedSlotID: id})
-	return response{Status: http.StatusNoContent}
+	s.journal.save(journalRecord{FreedSlotID: id})
+	return kit.Response{Status: http.StatusNoContent}
 }
 
 // openSlotsOf returns how many slots of an owner have not ended.
-func (s *Sandbox) openSlotsOf(owner string) (open int) {
+func (s *calendar) openSlotsOf(owner string) (open int) {
 	for _, v := range s.slots {
-		if v.Owner == owner && v.EndsAt.After(s.now()) {
+		if v.Owner == owner && v.EndsAt.After(s.Now()) {
 			open++
 		}
 	}
 	return open
 }
 
-func (s *Sandbox) removeEndedSlots() {
-	now, before := s.now(), slices.Clone(s.slots)
+func (s *calendar) removeEndedSlots() {
+	now, before := s.Now(), slices.Clone(s.slots)
 	ended := func(v *slot) bool { return !v.EndsAt.After(now) }
 	s.slots = slices.DeleteFunc(s.slots, ended)
 	for _, v := range before {
 		if ended(v) {
-			s.save(journalRecord{FreedSlotID: v.ID})
+			s.journal.save(journalRecord{FreedSlotID: v.ID})
 		}
 	}
 }
 
 // removeSlot reports whether there was such a slot.
-func (s *Sandbox) removeSlot(id string) bool {
+func (s *calendar) removeSlot(id string) bool {
 	before := len(s.slots)
 	s.slots = slices.DeleteFunc(s.slots, func(v *slot) bool { return v.ID == id })
 	return len(s.slots) < before

@@ -2,20 +2,22 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"mobilegateway/shared/strictjson"
+	"mobilegateway/world/operators/kit"
 )
 
 // equal reports a broken rule with the difference between the values.
@@ -50,31 +52,117 @@ func testPageTexts(t testing.TB) map[string]pageText {
 	return texts
 }
 
-// testSandbox is a sandbox behind a real server, with a fake clock and an inbox.
+// clock runs due timers in the goroutine that advances it, so that they have finished when Advance returns.
+type clock struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers []timer
+}
+
+type timer struct {
+	at time.Time
+	f  func()
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) After(d time.Duration, f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timers = append(c.timers, timer{c.now.Add(d), f})
+	slices.SortStableFunc(c.timers, func(a, b timer) int { return a.at.Compare(b.at) })
+}
+
+// Advance moves the clock and runs the timers on the way in their order.
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	target := c.now.Add(d)
+	for len(c.timers) > 0 && !c.timers[0].at.After(target) {
+		next := c.timers[0]
+		c.timers, c.now = c.timers[1:], next.at
+		c.mu.Unlock()
+		next.f()
+		c.mu.Lock()
+	}
+	c.now = target
+}
+
+const inboxURL = "http://merchant.test"
+
+// inbox receives callbacks. It responds with responseStatuses in turn, then with 200.
+type inbox struct {
+	mu               sync.Mutex
+	bodies, urls     []string
+	responseStatuses []int
+	isDown           bool
+	before           func() // runs while a callback is being received
+}
+
+func (in *inbox) post(c kit.Outgoing, done func(status int, err error)) {
+	in.mu.Lock()
+	in.bodies, in.urls = append(in.bodies, string(c.Body)), append(in.urls, c.URL)
+	status := http.StatusOK
+	if len(in.responseStatuses) > 0 {
+		status, in.responseStatuses = in.responseStatuses[0], in.responseStatuses[1:]
+	}
+	in.mu.Unlock()
+	if in.before != nil {
+		in.before()
+	}
+	if in.isDown {
+		done(0, errors.New("refused"))
+		return
+	}
+	done(status, nil)
+}
+
+// statusPattern finds the status of a payment's callback or of a delivery receipt.
+var statusPattern = regexp.MustCompile(`"(?:status|deliveryStatus)":"(\w+)"`)
+
+// statuses are the statuses of the received callbacks, in order.
+func (in *inbox) statuses(t *testing.T) string {
+	t.Helper()
+	var texts []string
+	for _, body := range in.bodies {
+		found := statusPattern.FindAllStringSubmatch(body, -1)
+		if len(found) != 1 || !json.Valid([]byte(body)) {
+			t.Fatalf("callback %q has %d statuses, want one", body, len(found))
+		}
+		texts = append(texts, found[0][1])
+	}
+	return strings.Join(texts, " ")
+}
+
+// testSandbox is a sandbox in virtual time, with an inbox.
 type testSandbox struct {
 	*testing.T
 	sandbox *Sandbox
-	clock   *fakeClock
+	clock   *clock
 	inbox   *inbox
 	url     string
-	client  *http.Client
 	log     *strings.Builder
+	delays  []time.Duration // of the responses that came late
 }
 
 // startSandbox runs a sandbox over a folder ("": memory); the clock and the inbox may be those of an earlier one.
-func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed byte,
-	changes ...func(*Config)) *testSandbox {
+func startSandbox(t *testing.T, dir string, c *clock, in *inbox, seed byte, changes ...func(*Config)) *testSandbox {
 	t.Helper()
-	server := httptest.NewUnstartedServer(nil)
 	var mu sync.Mutex
-	log := &strings.Builder{}
+	r := &testSandbox{T: t, clock: c, inbox: in, url: "http://sandbox.test", log: &strings.Builder{}}
 	config := Config{
-		Dir: dir, Tokens: []string{"current", "previous"}, BaseURL: "http://" + server.Listener.Addr().String(),
-		Now: clock.Now, After: clock.After, Rand: rand.NewChaCha8([32]byte{seed}),
+		Dir: dir, Tokens: []string{"current", "previous"}, BaseURL: r.url,
+		Now: c.Now, After: c.After, Rand: rand.NewChaCha8([32]byte{seed}), Post: in.post,
 		Logf: func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintf(log, format+"\n", args...)
+			fmt.Fprintf(r.log, format+"\n", args...)
 		},
 	}
 	for _, change := range changes {
@@ -84,22 +172,13 @@ func startSandbox(t *testing.T, dir string, clock *fakeClock, in *inbox, seed by
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler = s.Handler()
-	server.Start()
-	r := &testSandbox{T: t, sandbox: s, clock: clock, inbox: in, url: server.URL, log: log, client: &http.Client{
-		Transport:     &http.Transport{},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	t.Cleanup(func() {
-		equal(t, "error of Close", s.Close(), nil)
-		r.client.CloseIdleConnections()
-		server.Close()
-	})
+	r.sandbox = s
+	t.Cleanup(func() { equal(t, "error of Close", s.Close(), nil) })
 	return r
 }
 
 func newTestSandbox(t *testing.T, changes ...func(*Config)) *testSandbox {
-	return startSandbox(t, "", newFakeClock(), newInbox(t), 1, changes...)
+	return startSandbox(t, "", newClock(), &inbox{}, 1, changes...)
 }
 
 // testResponse is a response, or cut if the connection was closed before it.
@@ -108,6 +187,23 @@ type testResponse struct {
 	header http.Header
 	body   string
 	cut    bool
+	late   func() kit.Response
+}
+
+func newTestResponse(r kit.Response) testResponse {
+	header := http.Header{}
+	for name, value := range r.Header {
+		header.Set(name, value)
+	}
+	return testResponse{r.Status, header, string(r.Body), r.Close, r.Late}
+}
+
+// arrived is a late response when its time has come.
+func (g testResponse) arrived() testResponse {
+	if g.late == nil {
+		return g
+	}
+	return newTestResponse(g.late())
 }
 
 // summary is the status and the message id of a requestError, or "cut".
@@ -123,35 +219,21 @@ func (g testResponse) summary() string {
 	return text
 }
 
+// do makes a call. It does not wait for a late response.
 func (r *testSandbox) do(method, path, body string, headers map[string]string) testResponse {
 	r.Helper()
-	request, err := http.NewRequestWithContext(r.Context(), method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		r.Fatal(err)
-	}
+	request := httptest.NewRequest(method, r.url+path, nil)
 	for name, value := range headers {
 		if value != "" {
 			request.Header.Set(name, value)
 		}
 	}
-	httpResponse, err := r.client.Do(request)
-	if err != nil {
-		return testResponse{cut: true}
+	response := r.sandbox.Serve(request, []byte(body))
+	r.sandbox.Deliver(response, func() {})
+	if response.Delay > 0 {
+		r.delays = append(r.delays, response.Delay)
 	}
-	defer httpResponse.Body.Close()
-	response, err := io.ReadAll(httpResponse.Body)
-	if err != nil {
-		return testResponse{cut: true}
-	}
-	return testResponse{status: httpResponse.StatusCode, header: httpResponse.Header, body: string(response)}
-}
-
-// startCall starts a call with a late response, and returns when the sandbox has set its timer.
-func (r *testSandbox) startCall(f func() testResponse) <-chan testResponse {
-	response, before := make(chan testResponse, 1), r.clock.count()
-	go func() { response <- f() }()
-	r.clock.await(before)
-	return response
+	return newTestResponse(response)
 }
 
 func withHeaders(base map[string]string, changes ...string) map[string]string {
@@ -191,7 +273,7 @@ func (r *testSandbox) payJSON(order, msisdn, otp string) string {
 	body := map[string]any{
 		"currency": "XOF", "order_id": order, "amount": json.Number("1500.00"), "reference": "Shop <Ltd>",
 		"return_url": "https://shop.example/back?a=1&b=2", "cancel_url": "https://shop.example/cancel",
-		"notif_url": r.inbox.server.URL + "/callbacks", "state": "a%20<b>&é",
+		"notif_url": inboxURL + "/callbacks", "state": "a%20<b>&é",
 	}
 	if msisdn != "" {
 		body["user_msisdn"] = msisdn
@@ -199,7 +281,7 @@ func (r *testSandbox) payJSON(order, msisdn, otp string) string {
 	if otp != "" {
 		body["otp_code"] = otp
 	}
-	return string(strictjson.Marshal(body))
+	return string(marshal(body))
 }
 
 func (r *testSandbox) pay(channel, order, msisdn string) testResponse {
@@ -218,7 +300,7 @@ const smsPath = "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests"
 func (r *testSandbox) smsJSON(correlator, message string) string {
 	return `{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000",` +
 		`"outboundSMSTextMessage":{"message":"` + message + `"},"senderName":"Shop","clientCorrelator":"` + correlator +
-		`","receiptRequest":{"notifyURL":"` + r.inbox.server.URL + `/receipts","callbackData":"c1"}}}`
+		`","receiptRequest":{"notifyURL":"` + inboxURL + `/receipts","callbackData":"c1"}}}`
 }
 
 func (r *testSandbox) sms(key, digits string) testResponse {
@@ -252,13 +334,6 @@ func (r *testSandbox) checkPage(rule string, page testResponse, status int, text
 	r.Helper()
 	equal(r, rule+": status", page.status, status)
 	contains(r, rule, page.body, text)
-}
-
-func (r *testSandbox) close() {
-	r.Helper()
-	if err := r.sandbox.Close(); err != nil {
-		r.Fatal(err)
-	}
 }
 
 func (r *testSandbox) lookup(order string) testResponse {
