@@ -137,7 +137,8 @@ func (c *facts) notified(s *fixture.Shop, receipt outside.Receipt) {
 	name := s.Name + " " + receipt.Order
 	last, rank := c.furthest[name], progress[receipt.Status]
 	if rank < last.rank && !c.wasReplayed(s, receipt.Order, last.at) {
-		c.fail(statusOrder, "%s: %s came after a later status", receipt.Order, receipt.Status)
+		c.fail(statusOrder, "%s: %s (webhook-id %q) came after a later status", receipt.Order, receipt.Status,
+			receipt.ID)
 	}
 	c.furthest[name] = reached{rank, receipt.At}
 }

@@ -53,8 +53,8 @@ func (c *notifications) changed(t transition) {
 	}
 	for _, n := range after.Outbox.Delivered {
 		if !slices.ContainsFunc(before.Outbox.Delivered, hasID(n.ID)) && !c.isAcknowledged(after, n.ID) {
-			c.fail(keptReports, "%s: the notification of %s counts as delivered, and was not acknowledged", t.key,
-				n.Status)
+			c.fail(keptReports, "%s: the notification of %s (webhook-id %q) counts as delivered, and was not "+
+				"acknowledged", t.key, n.Status, n.ID)
 		}
 	}
 	c.kept(t)
@@ -106,7 +106,8 @@ func (c *notifications) deadLetters(t transition) {
 		})
 		isNew := n.DeadReason != "" && !wasDead && n.DeadReason != ledger.ReasonNoOutcome
 		if age := time.Since(history.Latest(n.At, mirror.LastReplay(t.after))); isNew && age < deadLetterAge {
-			c.fail(keptReports, "%s: the notification of %s is dead after %s", t.key, n.Status, age)
+			c.fail(keptReports, "%s: the notification of %s (webhook-id %q) is dead after %s", t.key, n.Status, n.ID,
+				age)
 		}
 	}
 }
