@@ -13,7 +13,6 @@ import (
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/webhook"
 )
 
 // Commands are the commands below deliveries.
@@ -111,6 +110,7 @@ func (c *deliveriesSend) Run(s *session.Session) error {
 	since := session.TimeRange{From: c.Since, To: session.Moment{Time: s.Now().Add(time.Minute)}}
 	send := resend{
 		addressFlags: c.addressFlags, action: "send deliveries now", id: c.ID, nameOrID: c.Merchant,
+		opensFastPaths: true,
 		wanted: func(e *ledger.Entry) bool {
 			return e.Outbox.Waits(ledger.Timestamp(s.Now())) && (c.ID != "" || since.Contains(e.Outbox.Head().At))
 		},
@@ -123,52 +123,11 @@ func (c *deliveriesSend) Run(s *session.Session) error {
 	if err := send.plan(s, since); err != nil {
 		return err
 	}
-	if err := send.readEndpoints(s); err != nil {
-		return err
-	}
 	scope := ""
 	if c.Merchant != "" {
 		scope = "since " + output.FormatTime(c.Since.Time) + ": "
 	}
 	return send.run(s, scope)
-}
-
-// openFastPaths opens the fast path of servers. If an attempt has stored its result since it was read, that counts.
-func openFastPaths(s *session.Session, closed []webhook.Health) error {
-	for _, at := range closed {
-		if next, changed := at.AfterReopen(s.Now()); changed {
-			if _, err := s.Stores.EndpointHealth.SaveHealth(s, next); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// readEndpoints reads the health of the planned endpoints. It moves the transactions of disabled ones to the failed
-// ones, and finds the servers whose fast path is closed.
-func (c *resend) readEndpoints(s *session.Session) error {
-	servers := map[webhook.Server]bool{}
-	disabled := map[string]bool{}
-	for _, to := range countDestinations(c.items) {
-		at, err := s.Stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: c.merchant.ID, URL: to.URL})
-		if err != nil {
-			return err
-		}
-		disabled[to.URL] = !at.Enabled()
-		if at.Enabled() && !at.AllowsFastPath() && !servers[at.Server()] {
-			servers[at.Server()] = true
-			c.closed = append(c.closed, at)
-		}
-	}
-	c.items = slices.DeleteFunc(c.items, func(item resendItem) bool {
-		if disabled[item.to.URL] {
-			c.failed = append(c.failed, fmt.Sprintf("%s: %s is disabled: endpoint enable %s --url %s",
-				item.key, item.to.URL, c.merchant.Name, item.to.URL))
-		}
-		return disabled[item.to.URL]
-	})
-	return nil
 }
 
 type deliveriesReplay struct {

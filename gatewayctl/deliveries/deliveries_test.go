@@ -1,6 +1,7 @@
 package deliveries_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -190,12 +191,50 @@ func TestDeliveriesSendParked(t *testing.T) {
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: gatewayctltest.ShopURL}
 	e := d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.Outbox.Park(d.Now) })
 	d.Health.StoreHealth(webhook.Health{Endpoint: at, DisabledAt: d.Now})
-	d.ExpectBoth("deliveries send ShopA_1", gatewayctl.ExitFailed,
-		"endpoint enable ShopA --url "+gatewayctltest.ShopURL)
-	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, true)
+	for _, line := range []string{
+		"deliveries send ShopA_1", "deliveries replay ShopA_1",
+		"deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-01",
+	} {
+		d.ExpectBoth(line, gatewayctl.ExitFailed,
+			"gatewayctl endpoint enable ShopA --url "+gatewayctltest.ShopURL+" --yes --reason REASON")
+		gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, true)
+	}
 	d.Health.StoreHealth(webhook.Health{Endpoint: at})
 	d.Apply("deliveries send ShopA_1")
 	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, false)
+}
+
+// A refusal names the command that ends it, as a shell takes it. Only a failed write needs the same command again.
+func TestRefusalsNameTheirCommand(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	for i, path := range []string{"?key=s3cret", "/b"} {
+		address := gatewayctltest.ShopURL + path
+		d.AddWaitingPayment(shop, i+1, func(e *ledger.Entry) { e.Outbox.URL = address })
+		d.Health.StoreHealth(webhook.Health{
+			Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: address}, DisabledAt: d.Now,
+		})
+	}
+	d.AddWaitingPayment(shop, 3)
+	d.Ledger.InjectFaults(func(c storetest.Call) storetest.Fault {
+		if c.Operation == storetest.Replace && c.Key.ID == "ShopA_3" {
+			return storetest.FailedBeforeApply
+		}
+		return storetest.NoFault
+	})
+	line := "deliveries send --merchant ShopA --since 2026-03-01"
+	_, _, stderr := d.Exec(line)
+	if !strings.Contains(stderr, "enable ShopA --url '"+gatewayctltest.ShopURL+"?***' --yes --reason REASON") ||
+		!strings.Contains(stderr, "and 1 more") || strings.Contains(stderr, "again") {
+		t.Errorf("two disabled addresses: %s", stderr)
+	}
+	var result deliveries.Result
+	_, out, _ := d.Exec(line + gatewayctltest.Confirm + " --json")
+	err := json.Unmarshal([]byte(out), &result)
+	failed := result.Failed
+	if err != nil || len(failed) != 3 || !strings.Contains(failed[2], "run the command again") ||
+		!strings.Contains(failed[1], "endpoint enable ShopA --url "+gatewayctltest.ShopURL+"/b") {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // decision "notification-address": send and replay follow the profile, unless the request named the address or a person

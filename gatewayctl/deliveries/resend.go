@@ -83,11 +83,13 @@ type resend struct {
 	change func(e *ledger.Entry, now time.Time) ledger.Transition
 	// errEmpty is the error if no entry has one.
 	errEmpty error
+	// opensFastPaths is true if the relay shall post within seconds, also to a server that failed.
+	opensFastPaths bool
 
-	merchant *merchant.Profile
-	items    []resendItem
-	failed   []string         // the transactions whose address is refused
-	closed   []webhook.Health // the servers whose fast path run opens first
+	merchant  *merchant.Profile
+	items     []resendItem
+	failed    []string         // the transactions whose address is refused or disabled
+	endpoints []webhook.Health // of the items
 }
 
 type resendItem struct {
@@ -96,7 +98,7 @@ type resendItem struct {
 }
 
 // plan selects the entries, of a merchant those whose statuses are of a time range. It checks the addresses to which
-// their notifications would go.
+// their notifications would go: nothing is sent to a refused or a disabled one.
 func (c *resend) plan(s *session.Session, r session.TimeRange) error {
 	found, err := c.find(s, r)
 	if err != nil {
@@ -120,6 +122,43 @@ func (c *resend) plan(s *session.Session, r session.TimeRange) error {
 	}
 	if len(c.items)+len(c.failed) == 0 {
 		return c.errEmpty
+	}
+	return c.readEndpoints(s)
+}
+
+// readEndpoints reads the health of the planned endpoints. It moves the transactions of disabled ones to the failed
+// ones: queued there, a notification would only be parked, again if it was.
+func (c *resend) readEndpoints(s *session.Session) error {
+	disabled := map[string]bool{}
+	for _, to := range countDestinations(c.items) {
+		at, err := s.Stores.EndpointHealth.Health(s, webhook.Endpoint{MerchantID: c.merchant.ID, URL: to.URL})
+		if err != nil {
+			return err
+		}
+		disabled[to.URL] = !at.Enabled()
+		if at.Enabled() {
+			c.endpoints = append(c.endpoints, at)
+		}
+	}
+	c.items = slices.DeleteFunc(c.items, func(item resendItem) bool {
+		if disabled[item.to.URL] {
+			enable := session.ConfirmArguments("endpoint", "enable", c.merchant.Name, "--url", item.to.URL)
+			c.failed = append(c.failed, fmt.Sprintf("%s: its address is disabled. When the merchant's server accepts "+
+				"notifications, run %s", item.key, s.Command(enable...)))
+		}
+		return disabled[item.to.URL]
+	})
+	return nil
+}
+
+// openFastPaths opens the fast path of servers. If an attempt has stored its result since it was read, that counts.
+func openFastPaths(s *session.Session, servers []webhook.Health) error {
+	for _, at := range servers {
+		if next, changed := at.AfterReopen(s.Now()); changed {
+			if _, err := s.Stores.EndpointHealth.SaveHealth(s, next); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -152,8 +191,10 @@ func (c *resend) run(s *session.Session, scope string) error {
 	}
 	result := Result{Failed: output.NonNil(c.failed), Addresses: countDestinations(c.items)}
 	err := s.Execute(c.action, cmp.Or(c.id, c.nameOrID), func() (string, error) {
-		if err := openFastPaths(s, c.closed); err != nil {
-			return "nothing", err
+		if c.opensFastPaths {
+			if err := openFastPaths(s, c.endpoints); err != nil {
+				return "nothing", err
+			}
 		}
 		queue := entries.Always(func(e *ledger.Entry) ledger.Transition {
 			e.Outbox.SelectAddress(c.FormerAddress)
@@ -164,7 +205,7 @@ func (c *resend) run(s *session.Session, scope string) error {
 		})
 		for i, item := range c.items {
 			if _, err := entries.Apply(s, item.key, queue); err != nil {
-				result.Failed = append(result.Failed, item.key.String()+": "+err.Error())
+				result.Failed = append(result.Failed, fmt.Sprintf("%s: %s: run the command again", item.key, err))
 			} else {
 				result.Queued++
 			}
@@ -199,8 +240,11 @@ func (r Result) err(interrupted error) error {
 		return fmt.Errorf("interrupted after %s, which the same command would send once more: %w",
 			output.Plural(r.Queued, "transaction"), interrupted)
 	case len(r.Failed) > 0:
-		return fmt.Errorf("%s could not be queued, run the command again for them; the first: %s",
-			output.Plural(len(r.Failed), "transaction"), r.Failed[0])
+		first := r.Failed[0]
+		if more := len(r.Failed) - 1; more > 0 {
+			first += fmt.Sprintf("; and %d more, which --json lists", more)
+		}
+		return fmt.Errorf("%s could not be queued: %s", output.Plural(len(r.Failed), "transaction"), first)
 	}
 	return nil
 }
