@@ -112,6 +112,7 @@ func onboard(s *session.Session, p *merchant.Profile) (output Onboarding, err er
 	view := merchantViewOf(p, s.Now())
 	view.ID = s.RevealSecret(p.ID) // the id of a dry run is never used
 	view.SMS = smsRulesOf(s, p)
+	warnUnserved(s, p)
 	return Onboarding{
 		View: view, AccessToken: s.RevealSecret(token), ClientID: view.ID,
 		ClientSecret: s.RevealSecret(clientSecret), WebhookSecret: webhookSecret.Secret,
@@ -152,7 +153,11 @@ func (c *merchantChange) Run(s *session.Session, p *merchant.Profile) error {
 			p.SenderNames = nil
 		}
 		p.HomeCountry = cmp.Or(strings.ToUpper(c.HomeCountry), p.HomeCountry)
-		return c.apply(p)
+		if err := c.apply(p); err != nil {
+			return err
+		}
+		warnUnserved(s, p)
+		return nil
 	})
 }
 

@@ -318,6 +318,45 @@ func TestSMSRules(t *testing.T) {
 			}
 		})
 	}
+	t.Run("one statement about senderName", func(t *testing.T) { // the merchant's text and a country never disagree
+		d := gatewayctltest.New(t)
+		d.Apply("keys add webhooks")
+		d.Vault.Values[d.Variables["OPERATOR_CREDENTIALS_SECRET"]] = []byte(account)
+		for flags, count := range map[string]int{
+			"--operator orange --country ci": 1, "--operator orange --country cm": 1,
+			"--operator orange --country ci,sn": 2,
+		} {
+			_, out, _ := d.Exec("merchant add ShopA " + flags)
+			if strings.Count(out, "senderName") != count {
+				t.Errorf("%s: %s", flags, out)
+			}
+		}
+	})
+	t.Run("entitlements that nothing serves", func(t *testing.T) {
+		d := gatewayctltest.New(t)
+		d.Apply("keys add webhooks")
+		d.Vault.Values[d.Variables["OPERATOR_CREDENTIALS_SECRET"]] = []byte(account)
+		const useless, unreached = "Operator orange serves nothing in ", "No operator of ShopA serves anything in TN"
+		for line, want := range map[string]string{
+			"add ShopA --operator sandbox,orange --country ci":                 "",
+			"add ShopA --operator sandbox,orange --country tn":                 useless + "TN",
+			"add ShopA --operator sandbox,orange --country ci --operation pay": useless + "CI",
+			"add ShopA --operator orange --country tn,cm":                      useless + "TN, CM",
+			"add ShopA --operator orange --country ci,tn --operation sms":      unreached,
+		} {
+			_, _, stderr := d.Exec("merchant " + line)
+			for _, warning := range []string{"serves nothing in", "No operator of"} {
+				isWarned := strings.Contains(stderr, warning)
+				if isWarned != strings.Contains(want, warning) || !strings.Contains(stderr, want) {
+					t.Errorf("%s: %q, want %q", line, stderr, want)
+				}
+			}
+		}
+		d.Apply("merchant add ShopA --operator orange --country ci --operation sms")
+		if _, _, stderr := d.Exec("merchant change ShopA --country tn"); !strings.Contains(stderr, useless+"TN") {
+			t.Errorf("merchant change: %s", stderr)
+		}
+	})
 	t.Run("without the credentials", func(t *testing.T) {
 		d := gatewayctltest.New(t)
 		d.Apply("keys add webhooks", "merchant add ShopA --operator sandbox --country ci")

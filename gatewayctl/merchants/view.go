@@ -146,6 +146,10 @@ func (r Onboarding) text() output.Table {
 	if r.RequestsPerSecond > 0 {
 		limit = fmt.Sprintf("%d, and %d at once", r.RequestsPerSecond, r.Burst)
 	}
+	rules := smsRows(r.SMS)
+	if len(rules) == 0 { // each country's rule has the names that its operator takes
+		rules = output.Table{{"senderName", cmp.Or(output.JoinComma(r.SenderNames), "any that the operator takes")}}
+	}
 	return append(output.Table{
 		{fmt.Sprintf("For %s: what your requests need. Keep it safe: the secrets are shown only once.", r.Name)},
 		{},
@@ -159,7 +163,6 @@ func (r Onboarding) text() output.Table {
 		{"X-OAPI-Application-Id", known(r.ApplicationID, "ApplicationId")},
 		{"X-OAPI-Contact-Id", known(r.ContactID, "ContactId")},
 		{"onBehalfOf", output.JoinComma(r.OnBehalfOf)},
-		{"senderName", cmp.Or(output.JoinComma(r.SenderNames), "any")},
 		{"operations", output.JoinComma(r.Operations)},
 		{"countries", output.JoinComma(r.Countries)},
 		{"mno-name", output.JoinComma(r.Operators)},
@@ -167,7 +170,7 @@ func (r Onboarding) text() output.Table {
 		{"hosts of a notif_url", cmp.Or(output.JoinComma(r.NotificationHosts), "none")},
 		{"requests per second", limit},
 		{"amounts per day", cmp.Or(output.CellText(reflect.ValueOf(r.DailyAmounts)), "no limit")},
-	}, smsRows(r.SMS)...)
+	}, rules...)
 }
 
 // showOnboarding shows the result, and says which of the merchant's values are not known.
@@ -226,6 +229,37 @@ func smsRulesOf(s *session.Session, p *merchant.Profile) (rules []SMSRule) {
 		}
 	}
 	return rules
+}
+
+// warnUnserved reports the profile's operators and countries for which no route leads to a platform: each request with
+// them is refused. It only warns, because a route may follow.
+func warnUnserved(s *session.Session, p *merchant.Profile) {
+	stored, err := accounts.ReadStored(s)
+	if err != nil {
+		return // smsRulesOf reports it
+	}
+	isUnserved := func(names, countries []string) bool {
+		return !slices.ContainsFunc(countries, func(code string) bool {
+			return slices.ContainsFunc(p.Operations, func(operation string) bool {
+				return len(stored.Table().Operators(names, code, operation)) > 0
+			})
+		})
+	}
+	var serving []string
+	for _, name := range p.Operators {
+		if !isUnserved([]string{name}, p.Countries) {
+			serving = append(serving, name)
+			continue
+		}
+		fmt.Fprintf(s.Stderr, "Operator %s serves nothing in %s for %s: see %s\n", name, output.JoinComma(p.Countries),
+			p.Name, s.Command("operator", "route", "list", name))
+	}
+	for _, code := range p.Countries {
+		if len(serving) > 0 && isUnserved(serving, []string{code}) {
+			fmt.Fprintf(s.Stderr, "No operator of %s serves anything in %s: see %s\n", p.Name, code,
+				s.Command("operator", "route", "list"))
+		}
+	}
 }
 
 // findSMSRule finds a platform's rule by its own check, which sends nothing: each refusal of a message lists what
