@@ -131,7 +131,7 @@ type ListedEndpoint struct {
 
 // urlFlag selects one URL of a merchant.
 type urlFlag struct {
-	URL string `name:"url" placeholder:"URL" help:"The exact URL. Else the own notif_url; in a test the disabled one."`
+	URL string `placeholder:"URL" help:"The exact URL; else notif_url, in tests the disabled one. Name one of several."`
 }
 
 // address is the selected URL. A URL with a masked query, as the tool shows it, selects the one URL that looks like it.
@@ -201,9 +201,11 @@ func (c endpointSelection) ProvideSelected(
 	return selected, nil
 }
 
-// subject names the selection in the audit record.
-func (c endpointSelection) subject(selected selectedEndpoints) string {
-	return selected.merchant.Name + " " + cmp.Or(c.Host, output.JoinComma(selected.urls))
+// subject names the endpoints that a command changes in the audit record: all selected ones if none changes.
+func (c endpointSelection) subject(selected selectedEndpoints, changes func(webhook.Health) bool) string {
+	changing := slices.DeleteFunc(slices.Clone(selected.healths), func(at webhook.Health) bool { return !changes(at) })
+	urls := output.MapAll(changing, func(at webhook.Health) string { return at.URL })
+	return selected.merchant.Name + " " + cmp.Or(c.Host, output.JoinComma(urls), output.JoinComma(selected.urls))
 }
 
 // selectURLs returns the URLs that the flags select, at least one.
@@ -305,12 +307,13 @@ type endpointEnable struct {
 // transactions of any age, until nothing is parked.
 func (c *endpointEnable) Run(s *session.Session, selected selectedEndpoints) error {
 	p, result := selected.merchant, EnableResult{Endpoints: []EndpointView{}}
+	isDisabled := func(at webhook.Health) bool { return !at.Enabled() }
 	for _, address := range selected.urls {
 		result.Waiting += selected.seen[address].Waiting
 	}
-	err := s.Execute("enable an endpoint", c.subject(selected), func() (_ string, err error) {
+	err := s.Execute("enable an endpoint", c.subject(selected, isDisabled), func() (_ string, err error) {
 		result.Endpoints, err = selected.change(s, func(at webhook.Health) (webhook.Health, bool) {
-			return at.AfterEnable(s.Now()), !at.Enabled()
+			return at.AfterEnable(s.Now()), isDisabled(at)
 		})
 		if err != nil {
 			return fmt.Sprint("enabled: ", len(result.Endpoints)), err
@@ -345,7 +348,7 @@ type endpointDisable struct {
 // that is in progress ends as usual.
 func (c *endpointDisable) Run(s *session.Session, selected selectedEndpoints) error {
 	var disabled []EndpointView
-	err := s.Execute("disable an endpoint", c.subject(selected), func() (_ string, err error) {
+	err := s.Execute("disable an endpoint", c.subject(selected, webhook.Health.Enabled), func() (_ string, err error) {
 		disabled, err = selected.change(s, func(at webhook.Health) (webhook.Health, bool) {
 			return at.AfterDisable(webhook.Result{Reason: webhook.ReasonManual}, s.Now())
 		})

@@ -186,6 +186,19 @@ func TestEndpointEnableUntilNothingIsParked(t *testing.T) {
 	}
 }
 
+// The audit record and the dry run name the URLs that change, not the others of the selection.
+func TestEnableNamesWhatChanges(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	const disabled = "https://a.example/1"
+	disabledShop(d, shop, disabled)
+	d.ExpectExit("endpoint enable ShopA --all", gatewayctl.ExitDone,
+		"this would enable an endpoint, ShopA "+disabled+": enabled: 1")
+	d.ExpectExit("endpoint disable ShopA --all", gatewayctl.ExitDone,
+		"this would disable an endpoint, ShopA "+gatewayctltest.ShopURL+": disabled: 1")
+	d.Apply("endpoint enable ShopA --all")
+	d.ExpectExit("endpoint enable ShopA --all", gatewayctl.ExitDone, "ShopA "+disabled+", "+gatewayctltest.ShopURL+": ")
+}
+
 // The progress of a dry run states what would be queued.
 func TestProgressOfEndpointEnable(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
