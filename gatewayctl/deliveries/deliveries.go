@@ -48,7 +48,7 @@ func (c *deliveriesList) Run(s *session.Session) error {
 }
 
 type deliveriesShow struct {
-	ID string `arg:"" help:"An order_id, or the request id of an SMS."`
+	ID string `arg:"" help:"An order_id, or the id of a charge or an SMS."`
 }
 
 // Run shows the notifications of one transaction, each attempt and each replay.
@@ -94,7 +94,7 @@ func findNotified(s *session.Session, id string) (*ledger.Entry, *merchant.Profi
 }
 
 type deliveriesSend struct {
-	ID       string `arg:"" optional:"" help:"An order_id, or the request id of an SMS."`
+	ID       string `arg:"" optional:"" help:"An order_id, or the id of a charge or an SMS."`
 	Merchant string `placeholder:"NAME" help:"Instead of the id: the merchant's name or id, with --since."`
 
 	Since session.Moment `placeholder:"TIME" help:"${send_since_help}"`
@@ -131,7 +131,7 @@ func (c *deliveriesSend) Run(s *session.Session) error {
 }
 
 type deliveriesReplay struct {
-	ID       string `arg:"" optional:"" help:"An order_id, or the request id of an SMS."`
+	ID       string `arg:"" optional:"" help:"An order_id, or the id of a charge or an SMS."`
 	Merchant string `placeholder:"NAME" help:"Instead of the id: the merchant's name or id, with --from and --to."`
 	session.TimeRange
 	DeadLetters bool `help:"Only dead letters, not what was delivered."`
