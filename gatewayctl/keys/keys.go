@@ -95,8 +95,7 @@ func (r storedRing) put(s *session.Session, next keyring.Pair) error {
 	return nil
 }
 
-// Views lists a ring by the value of its private secret, which may be empty. A webhook key signs as soon as a profile
-// names it, so that the first live one has no delay.
+// Views lists a ring by the value of its private secret, which may be empty.
 func (r storedRing) Views(s *session.Session, value []byte) ([]View, error) {
 	if len(value) == 0 {
 		return nil, nil
@@ -110,15 +109,32 @@ func (r storedRing) Views(s *session.Session, value []byte) ([]View, error) {
 	for _, key := range ring.Keys() {
 		view := View{Ring: r.name, Number: key.Number, Added: key.AddedAt, Revoked: key.RevokedAt}
 		if key.RevokedAt.IsZero() {
-			view.SignsFrom = ring.SignsFrom(key, s.SecretCache)
-			if r.name == Webhooks && key.Number == signing {
-				view.SignsFrom = key.AddedAt
-			}
+			view.SignsFrom = r.signsFrom(ring, key, s.SecretCache)
 			view.Signs = key.Number == signing && !view.SignsFrom.After(s.Now())
 		}
 		views = append(views, view)
 	}
 	return views, nil
+}
+
+// signsFrom returns from when a live key signs, or signed first: later changes of the ring do not move a time that is
+// past. It is when every function has read the key, or earlier if all older keys were revoked by then. Older keys that
+// are not in the ring were retired, and until then live. A webhook key signs as soon as a profile names it.
+func (r storedRing) signsFrom(ring *keyring.Ring, key keyring.Key, propagationTime time.Duration) time.Time {
+	from, alone, revoked := key.AddedAt.Add(propagationTime), ring.SignsFrom(key, propagationTime), 0
+	if r.name == Webhooks {
+		alone = key.AddedAt
+	}
+	for _, older := range ring.Keys() {
+		if older.Number < key.Number && !older.RevokedAt.IsZero() {
+			revoked++
+			alone = session.Latest(alone, older.RevokedAt)
+		}
+	}
+	if revoked == key.Number-1 && alone.Before(from) {
+		return alone
+	}
+	return from
 }
 
 // MaxSecretCache is the longest time that package settings lets the functions cache a secret (SECRET_CACHE_TTL).
@@ -231,29 +247,26 @@ func (c *retireCommand) Run(s *session.Session, current storedRing) error {
 }
 
 // checkUnused refuses if something that the key signed may still be valid. signingEnded is when the last function could
-// sign with it.
-func (c *retireCommand) checkUnused(s *session.Session, signingEnded time.Time) error {
-	from := signingEnded
-	if c.Ring == Tokens {
-		from = from.Add(merchant.MaxTokenLifetime)
+// sign with it. Merchants with a webhook secret of the key come first: for them it does not help to wait.
+func (c *retireCommand) checkUnused(s *session.Session, signingEnded time.Time) (err error) {
+	from, profiles := signingEnded.Add(merchant.MaxTokenLifetime), []*merchant.Profile{}
+	if c.Ring != Tokens {
+		from = signingEnded
+		profiles, err = s.AllMerchants()
 	}
-	if s.Now().Before(from) {
-		return fmt.Errorf("key %d may be retired from %s on: until then something that it signed may be valid",
-			c.Number, output.FormatTime(from))
-	}
-	if c.Ring == Tokens {
-		return nil
-	}
-	profiles, err := s.AllMerchants()
 	var users []string // suspended merchants included
 	for _, p := range profiles {
 		for _, version := range versionsOfKey(p, c.Number) {
 			users = append(users, fmt.Sprintf("%s (version %d)", p.Name, version))
 		}
 	}
-	if err == nil && len(users) > 0 {
-		err = fmt.Errorf("the webhook secrets of %s are derived from key %d: run webhook-secret rotate, "+
+	switch {
+	case err == nil && len(users) > 0:
+		return fmt.Errorf("the webhook secrets of %s are derived from key %d: run webhook-secret rotate, "+
 			"and revoke the old version when they use the new one", output.JoinComma(users), c.Number)
+	case err == nil && s.Now().Before(from):
+		return fmt.Errorf("key %d may be retired from %s on: until then something that it signed may be valid",
+			c.Number, output.FormatTime(from))
 	}
 	return err
 }

@@ -74,11 +74,54 @@ func TestRetire(t *testing.T) {
 		gatewayctltest.Query[[]keys.View](d, "keys add tokens"+gatewayctltest.Confirm)[1].Number, 3)
 
 	d.Apply("merchant suspend ShopA")
+	late := d.Now
+	d.Now = began // a refusal by the time would hide which merchants must rotate
+	d.ExpectExit("keys retire webhooks 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "ShopA (version 1)")
+	d.Now = late
 	d.ExpectExit("keys retire webhooks 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "ShopA (version 1)")
 	d.Apply("webhook-secret rotate ShopA")
 	d.ExpectExit("keys retire webhooks 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "ShopA (version 1)")
 	d.Apply("webhook-secret revoke ShopA 1", "keys retire webhooks 1")
 	d.ExpectOutput("webhook-secret show ShopA"+gatewayctltest.Confirm, "whsec_")
+}
+
+// SIGNS FROM is when a key began to sign. It does not move when this key or a newer one signs. It does not move either
+// when the older key is retired or revoked afterwards.
+func TestSignsFromDoesNotMove(t *testing.T) {
+	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
+		d := gatewayctltest.New(t)
+		line := "keys list " + ring
+		d.Apply("keys add " + ring)
+		second := d.Now.Add(time.Hour)
+		d.Now = second
+		d.Apply("keys add " + ring)
+		wants := []time.Time{second.Add(-time.Hour), second.Add(5 * time.Minute)}
+		expect := func(when string, wants ...time.Time) {
+			views := gatewayctltest.Query[[]keys.View](d, line)
+			for i, want := range wants {
+				gatewayctltest.Equal(t, ring+" "+when, views[i].SignsFrom, want)
+			}
+		}
+		expect("added", wants...)
+		d.Now = d.Now.Add(4 * time.Minute)
+		expect("waiting", wants...)
+		d.Now = d.Now.Add(time.Hour)
+		expect("signing", wants...)
+		third := d.Now
+		d.Apply("keys add " + ring)
+		wants = append(wants, third.Add(5*time.Minute))
+		expect("another was added", wants...)
+		d.Now = d.Now.Add(26 * time.Hour)
+		expect("another signs", wants...)
+		if ring != "callbacks" {
+			d.Apply("keys retire " + ring + " 1")
+			expect("retired", wants[1:]...)
+			continue
+		}
+		d.Apply("keys revoke " + ring + " 1 --compromised")
+		views := gatewayctltest.Query[[]keys.View](d, line)
+		gatewayctltest.Equal(t, "after a revocation", views[1].SignsFrom, wants[1])
+	}
 }
 
 // The waiting times of keys retire are the maxima of package settings.
