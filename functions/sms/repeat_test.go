@@ -7,6 +7,7 @@ import (
 
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/resource"
 )
 
 var suite = operationtest.Suite{
@@ -25,6 +26,17 @@ func assertDuplicate(t testing.TB, response operationtest.Response, location str
 	response.AssertError(t, 409, "SVC0005", "s-1001", correlator)
 	response.AssertHeader(t, "Location", location)
 	response.AssertHeader(t, "Retry-After", "")
+	response.AssertHeader(t, "X-Error-Reason", "")
+}
+
+// assertMaybeSent checks the 409 of another request under the key of a message that may have been sent.
+func assertMaybeSent(t testing.TB, response operationtest.Response) {
+	t.Helper()
+	response.AssertError(t, 409, "SVC0005", "s-1001", correlator)
+	response.AssertHeader(t, "Location", "")
+	response.AssertHeader(t, "Retry-After", "")
+	response.AssertHeader(t, "X-Error-Reason", "other-body")
+	response.AssertHeader(t, "X-Error-Part", correlator)
 }
 
 // decision "sms-duplicate".
@@ -119,13 +131,34 @@ func TestUnknownOutcome(t *testing.T) {
 	})
 	t.Run("another body while unknown is 409 and never sent", func(t *testing.T) {
 		w := suite.LoseFirst(t)
-		assertDuplicate(t, w.Send(t, otherBodyEvent(t)), "")
+		assertMaybeSent(t, w.Send(t, otherBodyEvent(t)))
 		w.AssertSingleEffect(t, expectedEffect, 1)
+	})
+	t.Run("another body after a crash may follow a message that was sent", func(t *testing.T) {
+		w := newFixture(t).WithBehaviours(operationtest.PanicAfter)
+		w.Send(t, newEvent(t))
+		w.Clock.Advance(time.Minute) // the lease lapses
+		assertMaybeSent(t, w.Send(t, otherBodyEvent(t)))
+		w.AssertSingleEffect(t, expectedEffect, 1)
+	})
+	t.Run("decision unknown-by-hand: one that was not sent is a duplicate with Location", func(t *testing.T) {
+		w := suite.LoseFirst(t)
+		e := w.OnlyEntry(t, ledger.SMS)
+		resolution := ledger.ManualOutcome{Owner: e.Owner}
+		resolution.Outcome = ledger.ManuallyNotApplied
+		w.Clock.Advance(time.Hour)
+		if err := e.ResolveManually(resolution, w.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		w.Ledger.Overwrite(e)
+		first := resource.MessageURL("https://api.example.com", e.Request.Sender, e.ID)
+		assertDuplicate(t, w.Send(t, newEvent(t)), first)
+		assertDuplicate(t, w.Send(t, otherBodyEvent(t)), first)
 	})
 	for _, header := range []string{"gw-alias", "X-Operator-ISE2"} {
 		t.Run("decision fingerprint: another "+header+" while unknown is never sent", func(t *testing.T) {
 			w := suite.LoseFirst(t)
-			assertDuplicate(t, w.Send(t, newEvent(t).SetHeader(header, "another")), "")
+			assertMaybeSent(t, w.Send(t, newEvent(t).SetHeader(header, "another")))
 			w.Send(t, newEvent(t).SetHeader("gw-token", "renewed")).AssertStatus(t, 201)
 			w.AssertSingleEffect(t, expectedEffect, 2)
 		})

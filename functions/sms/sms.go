@@ -47,8 +47,8 @@ func (o *Operation) Route() apigw.Route {
 }
 
 // Handle sends a message in seven steps. It returns 201 with the message's resource. A retry of a refused message
-// gets the stored refusal, and a retry of a sent one gets 409 with the first one's Location. Else it returns a fault
-// of the order of refusals, of the key or of the operator call (502, 503, 504). A 504 has the message's Location.
+// gets the stored refusal, and a retry of one with a status gets 409 with the first one's Location. Else it returns a
+// fault of the order of refusals, of the key or of the operator call (502, 503, 504). A 504 has the message's Location.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {
 	// Authenticate and read the body.
 	a, err := o.Pipeline.AuthenticateAndReadBody(ctx, req)
@@ -74,7 +74,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	a.Location = resource.MessageURL(req.BaseURL, params.sender, a.Entry.ID)
 	reserved, err := o.Pipeline.Reserve(ctx, a, params.check)
 	if err != nil {
-		return apigw.Response{}, addLocation(err, a)
+		return apigw.Response{}, describeFirst(err, a)
 	}
 	if !reserved {
 		return a.StoredResponse(true), nil
@@ -171,16 +171,20 @@ func (o *Operation) newEntry(a *operation.Attempt, params *smsParams) *ledger.En
 	}
 }
 
-// addLocation adds the URL of the first message to the fault of its repeat (decision "sms-duplicate").
-func addLocation(err error, a *operation.Attempt) error {
+// describeFirst adds what is known of the first message to the fault of its repeat (decision "sms-duplicate"). That is
+// its URL if it has a status. If it may have been sent, it is a reason, because a new key might send it twice.
+func describeFirst(err error, a *operation.Attempt) error {
 	f, first := fault.FromError(err), a.Stored
 	if f.Kind != fault.DuplicateKey {
 		return err
 	}
-	// A receipt proves that the message was sent, also if the function died before it recorded the outcome.
-	receiptSeen := first.Status != "" && first.State != ledger.Refused
-	if first.State == ledger.Done || receiptSeen {
+	// A receipt or a person gave it a status, also if the function died before it recorded the outcome.
+	hasStatus := first.Status != "" && first.State != ledger.Refused
+	switch {
+	case first.State == ledger.Done || hasStatus:
 		f.Location = resource.MessageURL(a.Request.BaseURL, first.Request.Sender, first.ID)
+	case first.State == ledger.Unknown || first.State == ledger.Reserved:
+		f.Reason = "other-body"
 	}
 	return f
 }
