@@ -75,8 +75,8 @@ func (a *attention) unknownReason(e *ledger.Entry) string {
 		return entries.ResendAdvice(e, row, now) + ", " + e.Route.UpstreamKey
 	case e.Kind != ledger.Payment:
 		return entries.ResendAdvice(e, row, now)
-	case !row.HasStatusLookup && e.OutcomeUncertain(now):
-		return "operator " + e.Route.Operator + " has no status lookup"
+	case !entries.ComesByLookup(e) && e.OutcomeUncertain(now):
+		return entries.WhyNoLookup(e)
 	case !entries.PastLifetime(a.Session, e) || age < a.PaymentLifetime+ledger.StaleAfter ||
 		e.Claim.Status == ledger.Successful:
 		return ""

@@ -100,8 +100,19 @@ func AwaitsCallback(e *ledger.Entry) bool {
 }
 
 // ComesByLookup reports whether a lookup ends an entry without a callback.
-func ComesByLookup(e *ledger.Entry) bool {
-	return e.Kind == ledger.Payment && operator.CapabilitiesOf(e).HasStatusLookup
+func ComesByLookup(e *ledger.Entry) bool { return e.Kind == ledger.Payment && WhyNoLookup(e) == "" }
+
+// WhyNoLookup returns why no lookup can end a payment, "" if one can. A payment that was never prepared needs none: it
+// was never sent, and ends when its lookup is due (decision "prepare").
+func WhyNoLookup(e *ledger.Entry) string {
+	row := operator.CapabilitiesOf(e)
+	switch {
+	case !row.HasStatusLookup:
+		return "operator " + e.Route.Operator + " has no status lookup"
+	case row.LookupNeedsDriverData && e.DriverData == "" && !row.Prepares:
+		return "operator " + e.Route.Operator + " has no status lookup without its response to the payment, which was lost"
+	}
+	return ""
 }
 
 // MayCallOperator reports whether an entry is live: it may cause another call with its account.
@@ -129,12 +140,12 @@ func nextLookup(e *ledger.Entry, now time.Time) (at time.Time, reason string) {
 		return at, "no operator has a status lookup for it: " + ResendAdvice(e, row, now)
 	case e.Kind != ledger.Payment:
 		return at, "its outcome is known"
-	case e.State == ledger.Reserved:
-		return e.LeaseUntil.Add(ledger.LapseMargin), ""
 	case e.State == ledger.Released && e.Claim.Status == "":
 		return at, "it was certainly not applied"
-	case !row.HasStatusLookup:
-		return at, "operator " + e.Route.Operator + " has no status lookup"
+	case !ComesByLookup(e):
+		return at, WhyNoLookup(e)
+	case e.State == ledger.Reserved:
+		return e.LeaseUntil.Add(ledger.LapseMargin), ""
 	case e.Poll.At.IsZero() || !e.Claim.CheckAt.IsZero() && e.Claim.CheckAt.Before(e.Poll.At):
 		return e.Claim.CheckAt, ""
 	}

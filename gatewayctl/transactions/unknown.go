@@ -233,8 +233,8 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 	case e.State == ledger.Released && e.Claim.Status == "":
 		return nil, errNotApplied
 	case !response.Supported:
-		return nil, fmt.Errorf("operator %s has no status lookup: resolve %s manually with --as", e.Route.Operator,
-			e.ID)
+		reason := cmp.Or(entries.WhyNoLookup(e), "no lookup is possible yet")
+		return nil, fmt.Errorf("%s: resolve %s manually with --as", reason, e.ID)
 	case response.NotFound && row.NotFound == operator.NotFoundNeverSent &&
 		e.Clone().EndNeverSent(e.ReservedAt) != ledger.Unchanged:
 		from := confirm.NeverSentFrom(row, e).Add(ledger.ClockMargin)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/ledger"
 )
@@ -88,6 +90,34 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 			d.ExpectExit("unknown resolve pay ShopA_1"+gatewayctltest.Confirm, gatewayctl.ExitDone, c.text)
 			gatewayctltest.Equal(t, "payment", resolutionOf(d.MustReadEntry(e.Key)), c.want)
 		})
+	}
+}
+
+// A payment whose response was lost at a platform that finds it only by that response has no lookup: each list names
+// the command that works. One that was never prepared was never sent: the lookup's pass ends it.
+func TestPaymentThatNoLookupFinds(t *testing.T) {
+	for account, byLookup := range map[string]bool{"orange-webpay/a1": false, "orange-cm/a1": true} {
+		d, shop := gatewayctltest.NewQuiet(t)
+		e := d.MustReadEntry(d.AddUnknownPayment(shop))
+		e.Route.Operator, e.Route.Country, e.Route.Account = "orange", "CM", account
+		d.Ledger.Overwrite(e)
+		d.Now = e.ReservedAt.Add(ledger.StaleAfter)
+		command := "gatewayctl unknown resolve pay ShopA_1 --as OUTCOME --yes --reason REASON"
+		var want []gatewayctltest.Line
+		if byLookup {
+			command = strings.Replace(command, " --as OUTCOME", "", 1)
+		} else {
+			want = []gatewayctltest.Line{{What: "unknown-outcome", Merchant: "ShopA", Subject: "pay#ShopA_1",
+				Detail:  "operator orange has no status lookup without its response to the payment, which was lost",
+				Command: command}}
+		}
+		view := gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")[0]
+		gatewayctltest.Equal(t, account, view.LookupSupported, byLookup)
+		gatewayctltest.Equal(t, "command", view.Command, command)
+		history := gatewayctltest.Query[entries.History](d, "payment show ShopA_1")
+		gatewayctltest.Equal(t, "next lookup", !history.NextLookup.IsZero(), byLookup)
+		code := map[bool]int{true: gatewayctl.ExitDone, false: gatewayctl.ExitWaiting}[byLookup]
+		gatewayctltest.Equal(t, "attention", gatewayctltest.Attend(d, "attention --no-lookup", code), want)
 	}
 }
 
