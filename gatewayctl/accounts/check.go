@@ -81,7 +81,8 @@ func (c *operatorCheck) checkAccount(
 	}
 	fields := credentials.ReadFields(stored.operators[account.Operator].Accounts[account.Account])
 	countries := stored.countriesOf(account)
-	refused := c.lookUp(s, directory, operator.Pin{Platform: account.Operator, Account: account.Account})
+	pin := operator.Pin{Platform: account.Operator, Account: account.Account}
+	refused := c.lookUp(s, directory, pin)
 	if refused == "" {
 		refused = c.compare(s, directory, account, stored)
 	}
@@ -89,7 +90,7 @@ func (c *operatorCheck) checkAccount(
 	for _, operation := range schema.row.AccountOperations() {
 		unusable := strings.Join(schema.unusable(fields, operation, countries...), "; ")
 		text := cmp.Or(unusable, refused)
-		advice := accountAdvice(s, account, unusable, refused)
+		advice := accountAdvice(s, pin, unusable, refused)
 		results = append(results, OperationCheck{account, operation, text == "", text, advice})
 	}
 	return results
@@ -144,16 +145,20 @@ type OperationCheck struct {
 	advice string // what to do if it does not work
 }
 
+// LookupAdvice returns what to do about an account whose lookup failed.
+func LookupAdvice(s *session.Session, account operator.Pin, failed error) string {
+	return accountAdvice(s, account, "", failed.Error())
+}
+
 // accountAdvice returns what to do about an account with unusable fields, or whose lookup failed.
-func accountAdvice(s *session.Session, a AccountView, unusable, failed string) string {
+func accountAdvice(s *session.Session, account operator.Pin, unusable, failed string) string {
 	text := "nothing shows that its credentials are wrong, so change none. If the error stays, the operator is down, " +
 		"or its base_url is wrong: docs/operations.md has the runbook"
 	switch {
 	case unusable != "":
 		text = "correct what the error names: " + s.Command(session.ConfirmArguments("operator", "set", "FILE")...)
 	case strings.HasPrefix(failed, fault.IntegrationRejected.String()):
-		command := RenewArguments(operator.Pin{Platform: a.Operator, Account: a.Account})
-		text = "the operator refuses its credentials: " + s.Command(command...)
+		text = "the operator refuses its credentials: " + s.Command(RenewArguments(account)...)
 	}
-	return fmt.Sprintf("account %s of %s: %s", a.Account, a.Operator, text)
+	return fmt.Sprintf("account %s of %s: %s", account.Account, account.Platform, text)
 }

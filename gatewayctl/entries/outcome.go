@@ -110,7 +110,8 @@ func WhyNoLookup(e *ledger.Entry) string {
 	case !row.HasStatusLookup:
 		return "operator " + e.Route.Operator + " has no status lookup"
 	case row.LookupNeedsDriverData && e.DriverData == "" && !row.Prepares:
-		return "operator " + e.Route.Operator + " has no status lookup without its response to the payment, which was lost"
+		return "operator " + e.Route.Operator +
+			" has no status lookup without its response to the payment, which was lost"
 	}
 	return ""
 }

@@ -207,8 +207,9 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 	}
 	response := confirmer.LookUp(s, e)
 	if response.Supported && !response.Responded {
-		return nil, fmt.Errorf("operator %s reported no status of %s, run the command again. If it stays so, get the "+
-			"outcome from the operator and use --as: %w", e.Route.Operator, e.ID, response.Cause)
+		return nil, fmt.Errorf("operator %s reported no status of %s: %w. %s. Then run the command again, or get the "+
+			"outcome from the operator and use --as", e.Route.Operator, e.ID, response.Cause,
+			accounts.LookupAdvice(s, operator.PinOf(e), response.Cause))
 	}
 	apply := func(e *ledger.Entry, now time.Time) ledger.Transition {
 		return confirmer.ApplyLookup(e, response, s.PaymentLifetime, ledger.Timestamp(now))

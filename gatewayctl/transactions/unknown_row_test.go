@@ -121,6 +121,23 @@ func TestPaymentThatNoLookupFinds(t *testing.T) {
 	}
 }
 
+// A lookup without a response names what helps: the command that renews refused credentials, or to wait.
+func TestLookupThatFailsNamesWhatHelps(t *testing.T) {
+	for status, text := range map[int]string{
+		http.StatusUnauthorized:       "gatewayctl operator set FILE --yes --reason REASON",
+		http.StatusServiceUnavailable: "change none",
+	} {
+		d, shop := gatewayctltest.NewShop(t)
+		e := d.MustReadEntry(d.AddUnknownPayment(shop))
+		e.Route.Operator, e.Route.Country, e.Route.Account = "mtn", "CM", "mtn-momo/a1"
+		d.Ledger.Overwrite(e)
+		d.Input = gatewayctltest.CredentialsOf(t, "mtn-momo", "a1",
+			gatewayctltest.NewAccount(t, "mtn-momo", newMoMoServerOf(t, status, `{}`), "t"))
+		d.Apply("operator set -")
+		d.ExpectBoth("unknown resolve pay ShopA_1", gatewayctl.ExitFailed, text)
+	}
+}
+
 // A dry run states what it would record: the conflict of a lookup is not stored.
 func TestConflictOfADryRun(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
