@@ -235,8 +235,8 @@ func TestAttentionProposesTheCommandOfThePlatform(t *testing.T) {
 			Command: "gatewayctl operator set FILE --yes --reason REASON"}})
 }
 
-// SINCE is what the transactions prove: the first call that failed after the last proof that the operator works. The
-// count is that of operator route set.
+// SINCE is what the transactions prove: the first call that failed after the last proof that the operator works. Without
+// such a call it is empty, and the line has the last proof. The count is that of operator route set.
 func TestAttentionOutage(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	start := d.Now
@@ -249,27 +249,28 @@ func TestAttentionOutage(t *testing.T) {
 	}
 	add(1, start, func(*ledger.Entry) {})
 	d.Now = start.Add(3 * time.Hour)
-	since := func() time.Time {
+	since := func(detail string) time.Time {
 		_, out, _ := d.Exec("attention --timeout 1s --json")
 		var views []attention.View
 		gatewayctltest.Decode(t, out, &views)
-		if len(views) != 1 || views[0].What != "lookups-fail" {
+		if len(views) != 1 || views[0].What != "lookups-fail" || !strings.Contains(views[0].Detail, detail) {
 			t.Fatalf("lines %+v", views)
 		}
 		return views[0].Since
 	}
-	gatewayctltest.Equal(t, "only one that waits", since(), start)
+	gatewayctltest.Equal(t, "only one that waits", since("the last proof that it works is of 2026-03-01T12:00:00Z"), time.Time{})
 	add(2, start.Add(time.Minute), func(e *ledger.Entry) {
 		e.Status, e.FinalAt, e.Poll.At = ledger.Successful, start.Add(2*time.Hour), time.Time{}
 	})
-	gatewayctltest.Equal(t, "after a final status", since(), start.Add(2*time.Hour))
+	gatewayctltest.Equal(t, "after a final status", since("the last proof that it works is of 2026-03-01T14:00:00Z"),
+		time.Time{})
 	for number := 3; number <= 4; number++ {
 		add(number, start.Add(2*time.Hour+time.Duration(number)*time.Minute), func(e *ledger.Entry) {
 			e.State, e.Response.Status = ledger.Unknown, 0
 			e.Call.Attempts = []ledger.CallAttempt{{At: e.ReservedAt, Outcome: ledger.CallUnknown, Reason: "timeout"}}
 		})
 	}
-	gatewayctltest.Equal(t, "after calls that failed", since(), start.Add(2*time.Hour+3*time.Minute))
+	gatewayctltest.Equal(t, "after calls that failed", since(""), start.Add(2*time.Hour+3*time.Minute))
 	d.ExpectExit("attention --timeout 1s", gatewayctl.ExitWaiting, "waits for a person")
 	counts, _,
 		err := accounts.CountLive(&session.Session{Context: t.Context(), System: deployment.System{Now: d.Clock()},

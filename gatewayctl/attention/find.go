@@ -261,12 +261,13 @@ func (c *attentionList) addOperators(a *attention, profiles []*merchant.Profile)
 		}
 		if response := confirmer.LookUp(a, use.oldest); response.Supported && !response.Responded {
 			since, failed := firstAfter(use.failed, use.workedAt)
-			if failed == 0 {
-				since = session.Latest(use.workedAt, use.oldest.ReservedAt)
+			detail := fmt.Sprint(response.Cause)
+			if failed == 0 && !use.workedAt.IsZero() { // the outage began after it, at a time that nothing shows
+				detail += "; the last proof that it works is of " + output.FormatTime(use.workedAt)
 			}
 			a.add(View{
 				Since: since, What: waitsLookups, Subject: subject,
-				Detail: fmt.Sprintf("%s; %s, such as %s", response.Cause, output.Plural(use.live, "live transaction"),
+				Detail: fmt.Sprintf("%s; %s, such as %s", detail, output.Plural(use.live, "live transaction"),
 					use.oldest.ID),
 			}, "operator", "check", key.Platform)
 		}
