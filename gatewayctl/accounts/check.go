@@ -147,7 +147,7 @@ type OperationCheck struct {
 
 // LookupAdvice returns what to do about an account whose lookup failed.
 func LookupAdvice(s *session.Session, account operator.Pin, failed error) string {
-	return accountAdvice(s, account, "", failed.Error())
+	return accountAdvice(s, account, "", fmt.Sprint(failed))
 }
 
 // accountAdvice returns what to do about an account with unusable fields, or whose lookup failed.

@@ -27,7 +27,8 @@ type Waiting struct {
 }
 
 // ErrWaiting ends the command with ExitWaiting.
-var ErrWaiting = errors.New("this waits for a person: run the command of each line")
+var ErrWaiting = errors.New("this waits for a person: first do what docs/operations.md says about each line, then " +
+	"run its command")
 
 // The kinds of things that wait for a person.
 const (

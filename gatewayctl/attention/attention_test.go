@@ -235,8 +235,8 @@ func TestAttentionProposesTheCommandOfThePlatform(t *testing.T) {
 			Command: "gatewayctl operator set FILE --yes --reason REASON"}})
 }
 
-// SINCE is what the transactions prove: the first call that failed after the last proof that the operator works. Without
-// such a call it is empty, and the line has the last proof. The count is that of operator route set.
+// SINCE is what the transactions prove: the first call that failed after the last proof that the operator works.
+// Without such a call it is empty, and the line has the last proof. The count is that of operator route set.
 func TestAttentionOutage(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	start := d.Now
@@ -258,12 +258,13 @@ func TestAttentionOutage(t *testing.T) {
 		}
 		return views[0].Since
 	}
-	gatewayctltest.Equal(t, "only one that waits", since("the last proof that it works is of 2026-03-01T12:00:00Z"), time.Time{})
+	gatewayctltest.Equal(t, "only one that waits",
+		since("the last proof that it works is of 2026-03-01T12:00:00Z"), time.Time{})
 	add(2, start.Add(time.Minute), func(e *ledger.Entry) {
 		e.Status, e.FinalAt, e.Poll.At = ledger.Successful, start.Add(2*time.Hour), time.Time{}
 	})
-	gatewayctltest.Equal(t, "after a final status", since("the last proof that it works is of 2026-03-01T14:00:00Z"),
-		time.Time{})
+	gatewayctltest.Equal(t, "after a final status",
+		since("the last proof that it works is of 2026-03-01T14:00:00Z"), time.Time{})
 	for number := 3; number <= 4; number++ {
 		add(number, start.Add(2*time.Hour+time.Duration(number)*time.Minute), func(e *ledger.Entry) {
 			e.State, e.Response.Status = ledger.Unknown, 0
@@ -271,7 +272,7 @@ func TestAttentionOutage(t *testing.T) {
 		})
 	}
 	gatewayctltest.Equal(t, "after calls that failed", since(""), start.Add(2*time.Hour+3*time.Minute))
-	d.ExpectExit("attention --timeout 1s", gatewayctl.ExitWaiting, "waits for a person")
+	d.ExpectExit("attention --timeout 1s", gatewayctl.ExitWaiting, "first do what docs/operations.md")
 	counts, _,
 		err := accounts.CountLive(&session.Session{Context: t.Context(), System: deployment.System{Now: d.Clock()},
 		Flags: &session.Flags{}, Stores: d.Stores()})
