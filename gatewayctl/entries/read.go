@@ -23,6 +23,11 @@ import (
 
 // Find returns the entry with an id and the first of the kinds that has it. It must exist.
 func Find(s *session.Session, id string, kinds ...ledger.Kind) (*ledger.Entry, error) {
+	return FindTyped(s, id, id, kinds...)
+}
+
+// FindTyped is Find for an id that was made of what a person typed, which the error names.
+func FindTyped(s *session.Session, typed, id string, kinds ...ledger.Kind) (*ledger.Entry, error) {
 	if err := s.OpenStores(); err != nil {
 		return nil, err
 	}
@@ -35,7 +40,7 @@ func Find(s *session.Session, id string, kinds ...ledger.Kind) (*ledger.Entry, e
 		labels = append(labels, KindLabel(kind))
 	}
 	return nil, fmt.Errorf("there is no %s %s: gatewayctl find searches for any id, key, reference or number",
-		strings.Join(labels, " and no "), id)
+		strings.Join(labels, " and no "), typed)
 }
 
 // KindLabel is the word for a kind of transaction.

@@ -38,6 +38,16 @@ func findFixture(t *testing.T) (d *gatewayctltest.Tool, pay, charge, sms *ledger
 	return d, pay, charge, sms
 }
 
+// A transaction that does not exist is named as it was typed.
+func TestShowNamesTheTypedKey(t *testing.T) {
+	d, _, _, _ := findFixture(t)
+	d.ExpectExit("charge show --merchant ShopB --correlator c9", gatewayctl.ExitFailed,
+		"there is no charge c9 of ShopB: gatewayctl find")
+	d.ExpectExit("charge show --merchant ShopA --reference r9", gatewayctl.ExitFailed, "there is no charge r9 of ShopA")
+	d.ExpectExit("sms show --merchant ShopA --correlator c9", gatewayctl.ExitFailed, "there is no SMS c9 of ShopA")
+	d.ExpectExit("sms show s9", gatewayctl.ExitFailed, "there is no SMS s9:")
+}
+
 func TestFind(t *testing.T) {
 	d, pay, charge, sms := findFixture(t)
 	d.AddDeliveredPayment(merchants.Onboarding{View: merchants.View{ID: pay.Merchant.ID, Name: "ShopA"}}, 2, d.Now)

@@ -2,6 +2,7 @@
 package transactions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ type ShowPayment struct {
 
 // Run shows the payment.
 func (c *ShowPayment) Run(s *session.Session) error {
-	return showEntry(s, ledger.Payment, c.OrderID)
+	return showEntry(s, ledger.Payment, c.OrderID, c.OrderID)
 }
 
 // transactionArgument names a charge or an SMS by its id, or by its merchant's own key.
@@ -31,7 +32,7 @@ type transactionArgument struct {
 
 // show shows the entry. reference is the merchant's own key of a charge that has no clientCorrelator.
 func (c transactionArgument) show(s *session.Session, kind ledger.Kind, reference string) error {
-	id := c.ID
+	id, typed := c.ID, c.ID
 	if id == "" {
 		if c.Merchant == "" || c.Correlator == "" && reference == "" {
 			return output.UsageError(`expected "<id>", or --merchant with --correlator (a charge: or --reference)`)
@@ -40,12 +41,13 @@ func (c transactionArgument) show(s *session.Session, kind ledger.Kind, referenc
 		if err != nil {
 			return err
 		}
+		typed = cmp.Or(c.Correlator, reference) + " of " + p.Name
 		id = ledger.SMSID(p.ID, c.Correlator)
 		if kind == ledger.Charge {
 			id = ledger.ChargeID(p.ID, c.Correlator, reference)
 		}
 	}
-	return showEntry(s, kind, id)
+	return showEntry(s, kind, typed, id)
 }
 
 // ShowCharge is the command charge show.
@@ -63,9 +65,9 @@ type ShowSMS struct{ transactionArgument }
 // Run shows the SMS.
 func (c *ShowSMS) Run(s *session.Session) error { return c.show(s, ledger.SMS, "") }
 
-// showEntry shows one entry: its facts, and its events in the order of time.
-func showEntry(s *session.Session, kind ledger.Kind, id string) error {
-	e, err := entries.Find(s, id, kind)
+// showEntry shows one entry: its facts, and its events in the order of time. An error names it as it was typed.
+func showEntry(s *session.Session, kind ledger.Kind, typed, id string) error {
+	e, err := entries.FindTyped(s, typed, id, kind)
 	if err != nil {
 		return err
 	}
