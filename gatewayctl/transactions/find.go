@@ -112,7 +112,11 @@ func (c *Find) Run(s *session.Session) error {
 	}
 	err = s.Show(f.result, output.ListRows(f.result.Matches))
 	if len(f.result.Matches) == 0 {
-		err = errors.Join(err, errNothingFound)
+		notFound := errNothingFound
+		if strings.Contains(c.Value, "**") {
+			notFound = errMasked
+		}
+		err = errors.Join(err, notFound)
 	}
 	return err
 }
@@ -132,7 +136,12 @@ type FindResult struct {
 }
 
 // errNothingFound ends a search without a match. It does not repeat the value, which may be a telephone number.
-var errNothingFound = errors.New("no transaction has this value: search more days with --since")
+// errMasked ends one for a key as the logs show it.
+var (
+	errNothingFound = errors.New("no transaction has this value: search more days with --since")
+	errMasked       = errors.New("no transaction has this value, because its digits are masked: let the merchant say " +
+		"its own value, or find the transaction by the time of the log line with list")
+)
 
 type finder struct {
 	*session.Session

@@ -48,6 +48,12 @@ func TestShowNamesTheTypedKey(t *testing.T) {
 	d.ExpectExit("sms show s9", gatewayctl.ExitFailed, "there is no SMS s9:")
 }
 
+// The logs mask the digits of a key: no search finds such a value, however many days it reads.
+func TestFindOfMaskedValue(t *testing.T) {
+	d, _, _, _ := findFixture(t)
+	d.ExpectExit("find first-********62", gatewayctl.ExitFailed, "its digits are masked")
+}
+
 func TestFind(t *testing.T) {
 	d, pay, charge, sms := findFixture(t)
 	d.AddDeliveredPayment(merchants.Onboarding{View: merchants.View{ID: pay.Merchant.ID, Name: "ShopA"}}, 2, d.Now)
