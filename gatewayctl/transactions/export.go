@@ -161,7 +161,7 @@ const (
 
 // exportPosition is the position of an export: the pages before Cursor ("<day>/<the store's cursor>") are written, in
 // Bytes bytes. With --all the cursor begins with "<merchant's id>/". Command identifies the export. LeftOut counts the
-// transactions of these pages that an export by finality leaves out, by their state or status.
+// transactions of these pages that an export by finality leaves out, by their state or status, or as unknowable.
 type exportPosition struct {
 	Command string         `json:"command"`
 	Cursor  string         `json:"cursor"`
@@ -308,7 +308,11 @@ func (x *exportRun) selects(e *ledger.Entry, from, to time.Time) bool {
 	}
 	if at.IsZero() {
 		ofDone := map[ledger.State]ledger.Status{ledger.Done: e.Status}
-		x.position.LeftOut[cmp.Or(string(ofDone[e.State]), string(e.State))]++
+		label := cmp.Or(string(ofDone[e.State]), string(e.State))
+		if e.Unknowable() { // nothing lists it any more
+			label = ledger.ManuallyUnknowable
+		}
+		x.position.LeftOut[label]++
 	}
 	return !at.Before(from) && at.Before(to)
 }

@@ -157,6 +157,9 @@ func TestExportByFinalitySaysWhatItLeavesOut(t *testing.T) {
 	}
 	d.AddUnknownCharge(shop, "c1")
 	d.AddUnknownCharge(shop, "c2")
+	closed := d.MustReadEntry(d.AddUnknownSMS(shop, "m1"))
+	closed.Manual.Outcome, closed.Poll.At = ledger.ManuallyUnknowable, time.Time{}
+	d.Ledger.Overwrite(closed)
 	pending := d.AddDeliveredPayment(shop, entries.PageSize+1, d.Now.Add(time.Hour))
 	pending.Status, pending.FinalAt = ledger.Pending, time.Time{}
 	d.Ledger.Overwrite(pending)
@@ -171,20 +174,20 @@ func TestExportByFinalitySaysWhatItLeavesOut(t *testing.T) {
 	}
 	const line = "export ShopA --since 2026-03-01 --to 2026-03-01"
 	const saying = "Read, but left out because they are not final: "
-	lastLine(line+" --by finality", saying+"1 pending, 2 unknown.")
+	lastLine(line+" --by finality", saying+"1 pending, 1 unknowable, 2 unknown.")
 	lastLine(line+" --by finality --kind charge", saying+"2 unknown.")
-	lastLine(line+" --by finality --kind sms", saying+"none.")
-	lastLine(line, strconv.Itoa(entries.PageSize+5)+" transactions written.")
+	lastLine(line+" --by finality --kind sms", saying+"1 unknowable.")
+	lastLine(line, strconv.Itoa(entries.PageSize+6)+" transactions written.")
 	file := filepath.Join(t.TempDir(), "out")
 	failEveryRead(d, 6)
 	d.ExpectExit(line+" --by finality --output "+file, gatewayctl.ExitFailed, "injected")
 	d.Ledger.InjectFaults(nil)
-	lastLine(line+" --by finality --output "+file, saying+"1 pending, 2 unknown.")
+	lastLine(line+" --by finality --output "+file, saying+"1 pending, 1 unknowable, 2 unknown.")
 	gatewayctltest.Equal(t, "rows", len(exportedIDs(t, "csv", gatewayctltest.ReadFile(t, file))), entries.PageSize+1)
 	failEveryRead(d, 1) // before the first page
 	d.ExpectExit(line+" --by finality --overwrite --output "+file, gatewayctl.ExitFailed, "injected")
 	d.Ledger.InjectFaults(nil)
-	lastLine(line+" --by finality --output "+file, saying+"1 pending, 2 unknown.")
+	lastLine(line+" --by finality --output "+file, saying+"1 pending, 1 unknowable, 2 unknown.")
 }
 
 // generatedLedger is a ledger that generates its many payments of the first day on each read. It fails once, at the
