@@ -32,7 +32,7 @@ type Export struct {
 	By        string `enum:"creation,finality" default:"creation" help:"The day of creation, or of the final status."`
 	Overwrite bool   `help:"Replace the file, and forget where an earlier export of it ended."`
 	kindFlag
-	Format string `enum:"csv,json,ndjson" default:"csv" help:"csv; json: an array; ndjson: one object per line."`
+	Format string `enum:"csv,json,ndjson" default:"csv" help:"csv; json (an array); ndjson (lines). --json is ignored."`
 	Output string `placeholder:"FILE" predictor:"file" help:"Write to a file; the same command continues it."`
 	Cursor string `placeholder:"CURSOR" help:"Without --output: continue at the cursor that was printed."`
 }
