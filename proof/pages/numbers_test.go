@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
@@ -44,6 +45,13 @@ func TestNumbers(t *testing.T) {
 			fmt.Sprintf("for up to %d hours", orange.ResendWindow/time.Hour-1),
 			"no confirmation within " + strings.Replace(templateVariable(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
 		},
+	}
+	for _, platform := range operator.Platforms() {
+		if row, _ := operator.FindCapabilities(platform); row.NotFound == operator.NotFoundNeverSent {
+			from := confirm.NeverSentFrom(row, &ledger.Entry{}).Sub(time.Time{})
+			cases["docs/operations.md"] = append(cases["docs/operations.md"],
+				fmt.Sprintf("`%s` %d minutes", platform, from/time.Minute))
+		}
 	}
 	for name, phrases := range cases {
 		text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
