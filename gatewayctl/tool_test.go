@@ -199,7 +199,7 @@ func TestTimeRangesAreConsistent(t *testing.T) {
 		"export ShopA --output " + file,
 	} {
 		d.MustRun(command+" --from 2026-03-01 --to 2026-03-01", nil)
-		d.ExpectExit(command+" --from 2026-03-02 --to 2026-03-01", gatewayctl.ExitUsage, "range is empty")
+		d.ExpectExit(command+" --from 2026-03-02 --to 2026-03-01", gatewayctl.ExitUsage, "not be a day before")
 		d.ExpectExit(command+" --from 2026-03-02 --to 2026-3-2", gatewayctl.ExitUsage, "2026-3-2")
 		d.ExpectExit(command+" --from 2026-03-02", gatewayctl.ExitUsage, "--to")
 	}

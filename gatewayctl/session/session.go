@@ -172,8 +172,8 @@ func (r TimeRange) Bounds() (from, to time.Time, err error) {
 		return from, to, output.UsageError("missing flags: a range needs --from and --to")
 	}
 	if !r.End().After(r.From.Time) {
-		return from, to, output.UsageError("the range is empty: --to must be after --from %s",
-			output.FormatTime(r.From.Time))
+		return from, to, output.UsageError("the range is empty: --to must not be a day before --from %s, or a time "+
+			"that is not after it", output.FormatTime(r.From.Time))
 	}
 	return r.From.Time, r.End(), nil
 }
