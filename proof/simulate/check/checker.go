@@ -57,7 +57,7 @@ func (c *Checker) Watch(o *operators.Operators, m *merchants.Merchants, e *engin
 	c.operators, c.merchants, c.engineers = o, m, e
 }
 
-// Confine confines what is broken: all is well with entries that are not affected.
+// Confine sets which entries a fault may affect. The invariants of isolation hold for all others.
 func (c *Checker) Confine(affected func(*ledger.Entry) bool) { c.isolation.affected = affected }
 
 // Confide implements the observers of all drivers.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"mobilegateway/world/operators/kit"
 )
 
 const (
@@ -164,7 +166,7 @@ func (c *Callback) render(now time.Time) {
 	c.URL = t.callbackURL
 	switch c.Content {
 	case CallbackForged:
-		c.URL = forgeToken(t.callbackURL, t.forgesKey)
+		c.URL = kit.ForgeToken(t.callbackURL, t.forgesKey)
 	case CallbackWrongAmount:
 		t.amount = "9" + t.amount
 	case CallbackWrongToken:
@@ -187,21 +189,4 @@ func (c *Callback) receiptBody() []byte {
 		infos = []object{info}
 	}
 	return mustMarshal(object{"deliveryInfoNotification": object{"deliveryInfo": infos}})
-}
-
-// forgeToken changes the token at the end of a callback's URL: its key number, which it begins with, or its MAC.
-func forgeToken(address string, forgesKey bool) string {
-	start := strings.LastIndexByte(address, '/') + 1
-	at := start
-	if !forgesKey {
-		at = start + (len(address)-start)/2
-	}
-	if at >= len(address) {
-		return address + "forged"
-	}
-	replacement := "A"
-	if address[at] == 'A' {
-		replacement = "B"
-	}
-	return address[:at] + replacement + address[at+1:]
 }

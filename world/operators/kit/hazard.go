@@ -184,12 +184,12 @@ func (h Hazard) spoil(out *Outgoing) {
 	case h == CallbackGarbage:
 		out.Body = out.Body[:len(out.Body)/2]
 	case h.isForged():
-		out.URL = forgeToken(out.URL, h == CallbackForgedKey)
+		out.URL = ForgeToken(out.URL, h == CallbackForgedKey)
 	}
 }
 
-// forgeToken changes the token at the end of a callback's URL: its key number, which it begins with, or its MAC.
-func forgeToken(address string, forgesKey bool) string {
+// ForgeToken changes the token at the end of a callback's URL: its key number, which it begins with, or its MAC.
+func ForgeToken(address string, forgesKey bool) string {
 	start := strings.LastIndexByte(address, '/') + 1
 	at := start
 	if !forgesKey {
