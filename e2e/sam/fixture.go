@@ -15,42 +15,44 @@ import (
 	"mobilegateway/world/lambda"
 	"mobilegateway/world/secrets"
 	"mobilegateway/world/streams"
+	"mobilegateway/world/template"
 )
 
-// fixture is the environment of the functions: a database, secrets, an operator, merchants, and an image with their
-// addresses.
-type fixture struct {
-	*suite
-	name     string // also the access key; DynamoDB Local has one database per access key
-	stubs    *harness.Stubs
-	listener net.Listener // the API's public address
-	info     local.Info
-}
+// accessKey is the functions' access key; DynamoDB Local has one database per access key.
+const accessKey = "stories"
 
-// baseImage is the fixture's base image. SAM builds its own under another tag of the same repository.
-func (f *fixture) baseImage() string { return resourceName(f.Root) + "/" + f.name + ":al2023" }
+// baseImage is the functions' base image. SAM builds its own under another tag of the same repository.
+func (s *suite) baseImage() string { return resourceName(s.Root) + "/" + accessKey + ":al2023" }
 
-func (f *fixture) baseURL() string { return "http://" + f.listener.Addr().String() }
+func (s *suite) baseURL() string { return "http://" + s.listener.Addr().String() }
 
-// newFixture creates a fixture. Containers reach all of it at the bridge's address.
-func (s *suite) newFixture(ctx context.Context, name string) (f *fixture, err error) {
-	f = &fixture{suite: s, name: name}
-	f.stubs, err = harness.NewStubs(filepath.Join(s.Dir, name), s.hostAddress)
+// createFixture creates what the functions use. Containers reach all of it at the bridge's address.
+func (s *suite) createFixture(ctx context.Context) (err error) {
+	if s.hostAddress, err = bridgeAddress(); err != nil {
+		return err
+	}
+	options := template.Options{Parameters: local.Parameters()} // the template as SAM resolves it
+	if s.template, err = template.Load(filepath.Join(s.Root, "template.yaml"), options); err != nil {
+		return err
+	}
+	if s.dynamoURL, err = harness.StartDynamoDBLocal(ctx, s.Workspace, s.hostAddress); err != nil {
+		return err
+	}
+	if s.stubs, err = harness.NewStubs(s.Dir, s.hostAddress); err != nil {
+		return err
+	}
+	secretsURL, err := s.serveSecrets()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	secretsURL, err := f.serveSecrets()
-	if err != nil {
-		return nil, err
+	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
 	}
-	if f.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		return nil, err
-	}
-	if err := f.dynamoClient().EnsureTables(ctx, s.template.Tables); err != nil {
-		return nil, err
+	if err := s.dynamoClient().EnsureTables(ctx, s.template.Tables); err != nil {
+		return err
 	}
 	settings := map[string]string{
-		"AWS_REGION": region, "AWS_ACCESS_KEY_ID": name, "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_REGION": region, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": "secret",
 		"AWS_ENDPOINT_URL_DYNAMODB": s.dynamoURL, "AWS_ENDPOINT_URL_SECRETS_MANAGER": secretsURL,
 	}
 	names := map[string]string{} // SAM resolves a reference to the logical id
@@ -58,67 +60,68 @@ func (s *suite) newFixture(ctx context.Context, name string) (f *fixture, err er
 		names[id] = id
 	}
 	variable := func(name string) string { return settings[name] }
-	deployment, err := harness.StackDeployment(names, variable, f.stubs, f.baseURL())
+	deployment, err := harness.StackDeployment(names, variable, s.stubs, s.baseURL())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if f.info, err = deployment.Seed(ctx); err != nil {
-		return nil, err
+	if s.info, err = deployment.Seed(ctx); err != nil {
+		return err
 	}
-	f.stubs.SetWebhookSecrets(f.info)
-	return f, s.engine.importImage(ctx, f.baseImage(), map[string]string{
+	s.stubs.SetWebhookSecrets(s.info)
+	err = s.engine.importImage(ctx, s.baseImage(), map[string]string{
 		"AWS_ENDPOINT_URL_DYNAMODB": s.dynamoURL, "AWS_ENDPOINT_URL_SECRETS_MANAGER": secretsURL,
 		"ALLOW_LOOPBACK": "true", "SPEED": strconv.Itoa(harness.ScheduleSpeed),
 	})
+	if err != nil {
+		return err
+	}
+	s.Logf("created tables, secrets, operators and merchants")
+	return s.openInboxes()
 }
 
-func (f *fixture) serveSecrets() (string, error) {
-	store, err := secrets.Open(filepath.Join(f.Dir, f.name, "secrets.json"), time.Now, lambda.NewRequestID)
+func (s *suite) serveSecrets() (string, error) {
+	store, err := secrets.Open(filepath.Join(s.Dir, "secrets.json"), time.Now, lambda.NewRequestID)
 	if err != nil {
 		return "", err
 	}
-	for _, secret := range f.template.Secrets {
+	for _, secret := range s.template.Secrets {
 		if err := store.Ensure(secret.LogicalID); err != nil {
 			return "", err
 		}
 	}
-	return harness.ListenAndServe(f.hostAddress, store)
+	return harness.ListenAndServe(s.hostAddress, store)
 }
 
-func (f *fixture) dynamoClient() *streams.Client {
-	return streams.NewClient(f.dynamoURL, region, f.name, "secret", time.Now)
+func (s *suite) dynamoClient() *streams.Client {
+	return streams.NewClient(s.dynamoURL, region, accessKey, "secret", time.Now)
 }
 
-// pumpStream passes the records of the ledger's stream to an invoker, as Lambda does. filtered applies the template's
-// filters.
-func (f *fixture) pumpStream(ctx context.Context, to streams.Invoker, filtered bool) {
-	for _, function := range f.template.Functions {
+// pumpStream passes the records of the ledger's stream to the relay, as Lambda does.
+func (s *suite) pumpStream(ctx context.Context) {
+	for _, function := range s.template.Functions {
 		for _, stream := range function.Streams {
-			if !filtered {
-				stream.Filters = nil
-			}
 			(&streams.Pump{
-				Client: f.dynamoClient(), Table: f.template.Table(stream.Table).Name, Stream: stream, Function: to,
-				Checkpoint: filepath.Join(f.Dir, f.name, "stream.json"), Now: time.Now, Logf: f.Logf,
+				Client: s.dynamoClient(), Table: s.template.Table(stream.Table).Name, Stream: stream,
+				Function: &s.relay, Checkpoint: filepath.Join(s.Dir, "stream.json"), Now: time.Now, Logf: s.Logf,
 			}).Run(ctx)
 		}
 	}
 }
 
-func (f *fixture) samLocalCommand(command string, arguments ...string) (environment, all []string) {
+func (s *suite) samLocalCommand(command string, arguments ...string) (environment, all []string) {
 	parameters := local.Parameters()
-	parameters["BaseUrl"] = f.baseURL()
+	parameters["BaseUrl"] = s.baseURL()
 	all = append([]string{
-		"local", command, "--template-file", filepath.Join(f.bundleDir(), "template.yaml"),
-		"--skip-pull-image", "--invoke-image", f.baseImage(), "--region", region, "--parameter-overrides",
+		"local", command, "--template-file", filepath.Join(s.bundleDir(), "template.yaml"),
+		"--skip-pull-image", "--invoke-image", s.baseImage(), "--region", region, "--parameter-overrides",
 	}, samcli.ParameterOverrides(parameters)...)
-	environment = append(harness.SAMEnvironment(f.Workspace, ""),
-		"AWS_ACCESS_KEY_ID="+f.name, "AWS_SECRET_ACCESS_KEY=secret",
+	environment = append(harness.SAMEnvironment(s.Workspace, ""),
+		"AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY=secret",
 		// SAM looks up the account of these keys. The lookup fails at this closed port, and SAM continues.
 		"AWS_ENDPOINT_URL_STS=http://127.0.0.1:9", "AWS_MAX_ATTEMPTS=1",
 	)
-	if f.engine.host != "" {
-		environment = append(environment, "DOCKER_HOST="+f.engine.host)
+	if s.engine.host != "" {
+		environment = append(environment, "DOCKER_HOST="+s.engine.host)
 	}
 	return environment, append(all, arguments...)
 }

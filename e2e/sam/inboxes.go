@@ -46,13 +46,11 @@ func (s *suite) openInbox(id string) error {
 	if !s.HasOwnNetwork { // the machine's engine reports the machine's process ids
 		proc = s.HostProc + "/"
 	}
-	for _, f := range []*fixture{s.stories, s.goldens} {
-		address := strings.TrimPrefix(f.info.InboxURL, "http://")
-		listener, err := harness.ListenInNetwork(proc+string(bytes.TrimSpace(pid)), address)
-		if err != nil {
-			return err
-		}
-		f.stubs.ServeInboxAt(listener)
+	address := strings.TrimPrefix(s.info.InboxURL, "http://")
+	listener, err := harness.ListenInNetwork(proc+string(bytes.TrimSpace(pid)), address)
+	if err != nil {
+		return err
 	}
+	s.stubs.ServeInboxAt(listener)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mobilegateway/e2e/harness"
@@ -21,14 +22,14 @@ import (
 // startTimeout is how long SAM may take to start all containers.
 const startTimeout = 2 * time.Minute
 
-func (f *fixture) startSAMLocal(ctx context.Context, command string, number int, options ...string) (string, error) {
+func (s *suite) startSAMLocal(ctx context.Context, command string, number int, options ...string) (string, error) {
 	port, err := harness.FreePort("127.0.0.1")
 	if err != nil {
 		return "", err
 	}
-	environment, arguments := f.samLocalCommand(command, append([]string{"--port", port}, options...)...)
-	log := filepath.Join(f.Dir, fmt.Sprintf("%s-%d.log", command, number))
-	process, err := harness.Start(log, environment, harness.SAMPath(f.Root), arguments...)
+	environment, arguments := s.samLocalCommand(command, append([]string{"--port", port}, options...)...)
+	log := filepath.Join(s.Dir, fmt.Sprintf("%s-%d.log", command, number))
+	process, err := harness.Start(log, environment, harness.SAMPath(s.Root), arguments...)
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +43,7 @@ const containersPerFunction = 3
 
 // startAPI starts SAM's API several times behind one load balancer. The first starts a container for every function,
 // the others start containers when they are needed.
-func (f *fixture) startAPI(ctx context.Context) error {
+func (s *suite) startAPI(ctx context.Context) error {
 	targets := make([]*url.URL, containersPerFunction)
 	var starts []func(context.Context) error
 	for number := range targets {
@@ -51,7 +52,7 @@ func (f *fixture) startAPI(ctx context.Context) error {
 			warm = "EAGER"
 		}
 		starts = append(starts, func(ctx context.Context) error {
-			address, err := f.startSAMLocal(ctx, "start-api", number, "--warm-containers", warm)
+			address, err := s.startSAMLocal(ctx, "start-api", number, "--warm-containers", warm)
 			if err != nil {
 				return err
 			}
@@ -62,12 +63,12 @@ func (f *fixture) startAPI(ctx context.Context) error {
 	if err := harness.RunParallel(ctx, starts...); err != nil {
 		return err
 	}
-	if !f.HasOwnNetwork {
+	if !s.HasOwnNetwork {
 		if err := warmUp(ctx, targets); err != nil {
 			return err
 		}
 	}
-	harness.Serve(f.listener, newLoadBalancer(targets))
+	harness.Serve(s.listener, newLoadBalancer(targets))
 	return nil
 }
 
@@ -165,16 +166,21 @@ func poolName(r *http.Request) string {
 
 // lambdaClient invokes a function on `sam local start-lambda`, one event at a time.
 type lambdaClient struct {
-	address string
-	mu      sync.Mutex
+	address   string
+	mu        sync.Mutex
+	succeeded atomic.Int64 // invocations without an error
 }
 
-// Invoke implements dynamo.Invoker.
+// Invoke implements streams.Invoker.
 func (l *lambdaClient) Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	result, header, err := harness.Call(ctx, http.MethodPost, l.address, string(payload), nil)
-	return result, header.Get("X-Amz-Function-Error") != "", err
+	functionError = header.Get("X-Amz-Function-Error") != ""
+	if err == nil && !functionError {
+		l.succeeded.Add(1)
+	}
+	return result, functionError, err
 }
 
 // sweepInterval is the schedule's minute at the stories' speed.
@@ -182,23 +188,22 @@ const sweepInterval = time.Second
 
 // startEventSources starts SAM's Lambda and the event sources that SAM lacks: the ledger's stream for the relay, and
 // the schedule of the sweep.
-func (f *fixture) startEventSources(ctx context.Context) error {
-	address, err := f.startSAMLocal(ctx, "start-lambda", 0, "--warm-containers", "LAZY")
+func (s *suite) startEventSources(ctx context.Context) error {
+	address, err := s.startSAMLocal(ctx, "start-lambda", 0, "--warm-containers", "LAZY")
 	if err != nil {
 		return err
 	}
-	event, err := os.ReadFile(filepath.Join(f.Root, "e2e", "sam", "testdata", "sweep.json"))
+	event, err := os.ReadFile(filepath.Join(s.Root, "e2e", "sam", "testdata", "sweep.json"))
 	if err != nil {
 		return err
 	}
-	function := func(name string) *lambdaClient {
-		return &lambdaClient{address: address + "/2015-03-31/functions/" + name + "/invocations"}
-	}
-	go f.pumpStream(ctx, function("RelayFunction"), true)
+	s.relay.address = address + "/2015-03-31/functions/RelayFunction/invocations"
+	s.sweep.address = address + "/2015-03-31/functions/SweepFunction/invocations"
+	go s.pumpStream(ctx)
 	go func() {
-		for sweep := function("SweepFunction"); ctx.Err() == nil; time.Sleep(sweepInterval) {
-			if result, failed, err := sweep.Invoke(ctx, event); (err != nil || failed) && ctx.Err() == nil {
-				f.Logf("the sweep failed: %v %s", err, result)
+		for ; ctx.Err() == nil; time.Sleep(sweepInterval) {
+			if result, failed, err := s.sweep.Invoke(ctx, event); (err != nil || failed) && ctx.Err() == nil {
+				s.Logf("the sweep failed: %v %s", err, result)
 			}
 		}
 	}()
