@@ -19,15 +19,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
-	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
+	"mobilegateway/world/dynamodb"
 	"mobilegateway/world/dynoxide"
 	"mobilegateway/world/template"
 )
@@ -94,11 +92,9 @@ type exportSession struct {
 // newExportSession fills a table, starts a run with it, and onboards the payments' merchant.
 func newExportSession(t *testing.T) *exportSession {
 	t.Helper()
-	a := &exportSession{t: t, folder: t.TempDir(), day: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0,
-		-1-exportDays)}
-	a.program = filepath.Join(a.folder, "gatewayctl")
-	if output, err := exec.Command("go", "build", "-o", a.program, "../cmd/gatewayctl").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
+	a := &exportSession{
+		t: t, folder: t.TempDir(), program: buildCommand(t, "gatewayctl"),
+		day: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1-exportDays),
 	}
 	profile, err := merchant.New("Crowd", rand.Reader, a.day)
 	if err != nil {
@@ -112,12 +108,8 @@ func newExportSession(t *testing.T) *exportSession {
 		t.Fatalf("the run's ledger table is %s, but the payments are in %s", environment["LEDGER_TABLE"], table)
 	}
 	environment["AWS_ENDPOINT_URL_DYNAMODB"] = run.DynamoDBURL()
-	client, err := awsclient.New(func(name string) string { return environment[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := merchantdynamo.NewRegistry(client.DynamoDB(), environment["MERCHANT_TABLE"]).Create(t.Context(),
-		profile); err != nil {
+	registry := merchantdynamo.NewRegistry(newAWSClient(t, environment).DynamoDB(), environment["MERCHANT_TABLE"])
+	if err := registry.Create(t.Context(), profile); err != nil {
 		t.Fatal(err)
 	}
 	a.environment = os.Environ()
@@ -185,22 +177,7 @@ func writeItem(to io.Writer, e *ledger.Entry) error {
 	if err != nil {
 		return err
 	}
-	typed := make(map[string]map[string]any, len(item))
-	for name, value := range item {
-		switch v := value.(type) {
-		case *types.AttributeValueMemberS:
-			typed[name] = map[string]any{"S": v.Value}
-		case *types.AttributeValueMemberN:
-			typed[name] = map[string]any{"N": v.Value}
-		case *types.AttributeValueMemberB:
-			typed[name] = map[string]any{"B": v.Value}
-		case *types.AttributeValueMemberBOOL:
-			typed[name] = map[string]any{"BOOL": v.Value}
-		default:
-			return fmt.Errorf("attribute %s has the unsupported type %T", name, value)
-		}
-	}
-	return json.NewEncoder(to).Encode(map[string]any{"Item": typed})
+	return json.NewEncoder(to).Encode(map[string]any{"Item": json.RawMessage(dynamodb.ItemJSON(item))})
 }
 
 // dayFlags returns the flags for the first days.

@@ -27,13 +27,20 @@ type ctlSession struct {
 // newCtlSession starts a run and builds the program.
 func newCtlSession(t *testing.T, options localtest.Options) *ctlSession {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "gatewayctl")
-	output, err := exec.Command("go", "build", "-o", program, "../cmd/gatewayctl").CombinedOutput()
+	program := buildCommand(t, "gatewayctl")
+	run := localtest.Start(t, options)
+	return &ctlSession{t, mustReadTarget(t, filepath.Join(run.Dir, "run.json")), program, run}
+}
+
+// buildCommand builds a program of cmd/ and returns its path.
+func buildCommand(t *testing.T, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	output, err := exec.Command("go", "build", "-o", program, "../cmd/"+name).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	run := localtest.Start(t, options)
-	return &ctlSession{t, mustReadTarget(t, filepath.Join(run.Dir, "run.json")), program, run}
+	return program
 }
 
 // withT returns the session for a subtest.
@@ -50,7 +57,8 @@ func (e *ctlSession) runCommand(line string) (code int, out, stderr string) {
 	command.Env = append(os.Environ(), "LOCAL_DIR="+e.run.Dir)
 	var o, n bytes.Buffer
 	command.Stdout, command.Stderr = &o, &n
-	if err := command.Run(); command.ProcessState == nil {
+	err := command.Run()
+	if command.ProcessState == nil {
 		e.t.Fatal(err)
 	}
 	return command.ProcessState.ExitCode(), o.String(), n.String()

@@ -58,14 +58,20 @@ func startKillTarget(t *testing.T) *killTarget {
 	return k
 }
 
-// replaceInCredentials replaces a text in the operators' credentials of a run.
-func replaceInCredentials(t *testing.T, environment map[string]string, from, to string) {
+// newAWSClient returns a client of a run's tables and secrets.
+func newAWSClient(t *testing.T, environment map[string]string) *awsclient.Client {
 	t.Helper()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := environment["OPERATOR_CREDENTIALS_SECRET"]
+	return client
+}
+
+// replaceInCredentials replaces a text in the operators' credentials of a run.
+func replaceInCredentials(t *testing.T, environment map[string]string, from, to string) {
+	t.Helper()
+	client, name := newAWSClient(t, environment), environment["OPERATOR_CREDENTIALS_SECRET"]
 	stored, err := local.Deployment{Client: client}.SecretValue(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )
@@ -76,11 +75,7 @@ func attemptsByWebhookID(m *faultyServer) map[string]deliveryAttempt {
 func (e *ctlSession) seedNotifiedPayments(from createdMerchant, at time.Time) {
 	e.t.Helper()
 	environment := e.run.Environment()
-	client, err := awsclient.New(func(name string) string { return environment[name] })
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	store := ledgerdynamo.New(client.DynamoDB(), environment["LEDGER_TABLE"])
+	store := ledgerdynamo.New(newAWSClient(e.t, environment).DynamoDB(), environment["LEDGER_TABLE"])
 	forEachParallel(4, replayCount, func(i int) {
 		if _, err := store.Insert(context.Background(), notifiedPayment(from, i, at), ledger.Reserve); err != nil {
 			e.t.Error(err)

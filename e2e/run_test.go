@@ -77,6 +77,42 @@ func TestMakeRun(t *testing.T) {
 	})
 }
 
+// TestExitStopsAllProcesses ends make instead of the run: the run ends with it.
+func TestExitStopsAllProcesses(t *testing.T) {
+	requireLocalRun(t)
+	t.Parallel()
+	for name, signal := range map[string]syscall.Signal{
+		"make is terminated": syscall.SIGTERM, "make is killed": syscall.SIGKILL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startMakeRun(t, newRunDir(t), "PORT=0")
+			before := processIDs(p.waitReady(t).PIDs)
+			if err := syscall.Kill(p.Process.Pid, signal); err != nil {
+				t.Fatal(err)
+			}
+			p.waitExit(t, 30*time.Second)
+			checkNothingLeft(t, p, before)
+		})
+	}
+}
+
+// TestRunEndsWithParent: if make is killed while it builds, the run does not start.
+func TestRunEndsWithParent(t *testing.T) {
+	requireLocalRun(t)
+	t.Parallel()
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(buildCommand(t, "gateway-local"))
+	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+newRunDir(t),
+		fmt.Sprintf("PARENT_PID=%d", ended.ProcessState.Pid()))
+	if output, err := command.CombinedOutput(); err != nil || strings.Contains(string(output), "curl") {
+		t.Errorf("the run started without its parent: %v\n%s", err, output)
+	}
+}
+
 // mustCharge sends a charge.
 func mustCharge(t *testing.T, g *target, key string) observation {
 	t.Helper()

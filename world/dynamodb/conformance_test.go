@@ -154,7 +154,7 @@ func image(item Item) string {
 	if len(item) == 0 {
 		return ""
 	}
-	return string(itemJSON(item))
+	return string(ItemJSON(item))
 }
 
 // images returns the sorted JSON of items.
@@ -171,7 +171,7 @@ func images(items []Item) string {
 func sortValues(items []Item, name string) string {
 	var values []byte
 	for _, item := range items {
-		values = append(values, itemJSON(Item{name: item[name]})...)
+		values = append(values, ItemJSON(Item{name: item[name]})...)
 	}
 	return string(values)
 }

@@ -65,11 +65,11 @@ func LambdaEvent(records ...*Change) []byte {
 func (c *Change) appendRecord(to []byte) []byte {
 	to = fmt.Appendf(to, `{"eventID":"%032x","eventName":"%s","eventVersion":"1.1","eventSource":"aws:dynamodb",`+
 		`"awsRegion":"eu-west-1","dynamodb":{"ApproximateCreationDateTime":%d,"Keys":%s`,
-		c.Sequence, c.Name(), c.Time.Unix(), itemJSON(Item{c.keyName: &types.AttributeValueMemberS{Value: c.Key}}))
+		c.Sequence, c.Name(), c.Time.Unix(), ItemJSON(Item{c.keyName: &types.AttributeValueMemberS{Value: c.Key}}))
 	bytes := 0
 	if c.after != nil {
 		bytes = c.after.bytes
-		to = append(append(to, `,"NewImage":`...), itemJSON(c.after.item)...)
+		to = append(append(to, `,"NewImage":`...), ItemJSON(c.after.item)...)
 	}
 	to = fmt.Appendf(to, `,"SequenceNumber":"%021d","SizeBytes":%d,"StreamViewType":"NEW_IMAGE"}`,
 		c.Sequence, bytes)

@@ -75,8 +75,8 @@ func hasPrefix(value, prefix types.AttributeValue) bool {
 	return isText && startIsText && strings.HasPrefix(text.Value, start.Value)
 }
 
-// itemJSON returns an item in DynamoDB's JSON, its attributes sorted by name.
-func itemJSON(item Item) []byte {
+// ItemJSON returns an item in DynamoDB's JSON, its attributes sorted by name.
+func ItemJSON(item Item) []byte {
 	values := make(map[string]map[string]any, len(item))
 	for name, value := range item {
 		values[name] = typedValue(value)
