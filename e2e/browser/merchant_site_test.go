@@ -1,10 +1,9 @@
 package browser
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -54,59 +53,63 @@ func (s *merchantSite) newOrderID() string {
 	return fmt.Sprintf("%s_%d%03d", s.gateway.Merchant, time.Now().Unix(), s.orders.Add(1))
 }
 
-// exchange sends JSON, which must succeed, and decodes the response.
-func (s *merchantSite) exchange(t *testing.T, method, address string, headers map[string]string, body, response any) {
+// jsonRequest is a request with a JSON body.
+type jsonRequest struct {
+	method, address string
+	header          http.Header
+	body            any
+}
+
+// mustSend sends the request, which must succeed, and decodes the response.
+func (r jsonRequest) mustSend(t *testing.T, response any) {
 	t.Helper()
-	status, raw := s.send(t, method, address, headers, body)
+	status, text := r.send(t)
 	if status/100 != 2 {
-		t.Fatalf("%s %s: %d %s", method, address, status, raw)
+		t.Fatalf("%s %s: %d %s", r.method, r.address, status, text)
 	}
-	if err := json.Unmarshal(raw, response); err != nil {
+	if err := json.Unmarshal([]byte(text), response); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// send sends JSON and returns the status and the body of the response.
-func (s *merchantSite) send(t *testing.T, method, address string, headers map[string]string, body any) (int, []byte) {
+// send sends the request and returns the status and the body of the response.
+func (r jsonRequest) send(t *testing.T) (status int, body string) {
 	t.Helper()
-	text, err := json.Marshal(body)
+	text, err := json.Marshal(r.body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, address, bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	for name, value := range headers {
-		request.Header.Set(name, value)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, raw
+	header := http.Header{"Content-Type": {"application/json"}}
+	maps.Copy(header, r.header)
+	status, _, body = localtest.Send(t, r.method, r.address, string(text), header)
+	return status, body
 }
 
 // headers returns the headers of a web payment.
-func (s *merchantSite) headers(lang string) map[string]string {
-	return map[string]string{
-		"Authorization": "Bearer " + s.gateway.AccessToken, "mno-name": "sandbox", "country-code": "CI",
-		"channel": "web", "lang": lang,
+func (s *merchantSite) headers(lang string) http.Header {
+	return http.Header{
+		"Authorization": {"Bearer " + s.gateway.AccessToken}, "Mno-Name": {"sandbox"}, "Country-Code": {"CI"},
+		"Channel": {"web"}, "Lang": {lang},
 	}
+}
+
+// newPayment returns the request of a web payment.
+func (s *merchantSite) newPayment(order, lang string) jsonRequest {
+	return jsonRequest{
+		http.MethodPost, s.gateway.BaseURL + "/mobilemoney/v1", s.headers(lang), s.paymentBody(order),
+	}
+}
+
+// control returns a request to the sandbox's control port.
+func (s *merchantSite) control(method, path string, body any) jsonRequest {
+	return jsonRequest{method, s.gateway.SandboxURL + "/sandbox/v1/" + path, nil, body}
 }
 
 // createPayment starts a web payment and returns the address of its page.
 func (s *merchantSite) createPayment(t *testing.T, order, lang string) string {
 	t.Helper()
 	var response paymentResponse
-	s.exchange(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang), s.paymentBody(order),
-		&response)
+	s.newPayment(order, lang).mustSend(t, &response)
 	return response.PaymentURL
 }
 
@@ -118,16 +121,14 @@ type paymentResponse struct {
 // refusedPaymentPage makes the operator refuse a payment and returns the address of the page, which exists anyway.
 func (s *merchantSite) refusedPaymentPage(t *testing.T, order, lang string) string {
 	t.Helper()
-	control := s.gateway.SandboxURL + "/sandbox/v1/"
-	s.exchange(t, http.MethodPost, control+"script", nil, map[string]any{"key": order, "kind": "payment",
-		"calls": []string{"POL0253"}}, &map[string]any{})
-	status, raw := s.send(t, http.MethodPost, s.gateway.BaseURL+"/mobilemoney/v1", s.headers(lang),
-		s.paymentBody(order))
-	if status != http.StatusForbidden || !bytes.Contains(raw, []byte("POL0253")) {
-		t.Fatalf("the payment was not refused: %d %s", status, raw)
+	script := map[string]any{"key": order, "kind": "payment", "calls": []string{"POL0253"}}
+	s.control(http.MethodPost, "script", script).mustSend(t, &map[string]any{})
+	status, text := s.newPayment(order, lang).send(t)
+	if status != http.StatusForbidden || !strings.Contains(text, "POL0253") {
+		t.Fatalf("the payment was not refused: %d %s", status, text)
 	}
 	var pages []paymentResponse
-	s.exchange(t, http.MethodGet, control+"transactions?key="+order, nil, nil, &pages)
+	s.control(http.MethodGet, "transactions?key="+order, nil).mustSend(t, &pages)
 	if len(pages) != 1 || pages[0].PaymentURL == "" {
 		t.Fatalf("the operator has the pages %+v, want one", pages)
 	}
@@ -152,7 +153,10 @@ func (s *merchantSite) paymentStatus(t *testing.T, order string) string {
 	var response struct {
 		Status string `json:"status"`
 	}
-	s.exchange(t, http.MethodGet, s.gateway.BaseURL+"/mobilemoney/v1/getStatus/"+order, s.headers("en"), nil, &response)
+	lookup := jsonRequest{
+		http.MethodGet, s.gateway.BaseURL + "/mobilemoney/v1/getStatus/" + order, s.headers("en"), nil,
+	}
+	lookup.mustSend(t, &response)
 	return response.Status
 }
 
@@ -167,7 +171,6 @@ type testPIN struct {
 func (s *merchantSite) issueTestPIN(t *testing.T, order string) testPIN {
 	t.Helper()
 	var p testPIN
-	s.exchange(t, http.MethodPost, s.gateway.SandboxURL+"/sandbox/v1/tests", nil, map[string]string{"order_id": order},
-		&p)
+	s.control(http.MethodPost, "tests", map[string]string{"order_id": order}).mustSend(t, &p)
 	return p
 }
