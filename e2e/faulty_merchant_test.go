@@ -244,10 +244,12 @@ func (m *faultyServer) checkPaymentAttempts(t *testing.T, g *target, attempts in
 			t.Errorf("the next attempt came %s after Retry-After: 3, want at least 3s", v.at.Sub(deliveries[i-1].at))
 		}
 	}
-	if m.mu.Lock(); m.followedRedirects > 0 {
+	m.mu.Lock()
+	followed := m.followedRedirects
+	m.mu.Unlock()
+	if followed > 0 {
 		t.Error("a redirect was followed")
 	}
-	m.mu.Unlock()
 	time.Sleep(2 * time.Second) // time for an unwanted attempt
 	if again := m.attemptsAt("/hook"); len(again) != len(deliveries) {
 		t.Errorf("sent again after a successful delivery: %d attempts, then %d", len(deliveries), len(again))

@@ -43,7 +43,8 @@ func TestOnboarding(t *testing.T) {
 // verifyAudit checks that the audit records of all commands are one chain with its copies.
 func (e *ctlSession) verifyAudit() {
 	var verified struct{ Records, Copies int }
-	if e.mustRun("audit verify", &verified); verified.Records < 4 || verified.Copies != verified.Records {
+	e.mustRun("audit verify", &verified)
+	if verified.Records < 4 || verified.Copies != verified.Records {
 		e.t.Errorf("%d audit records and %d copies, want as many, at least 4", verified.Records, verified.Copies)
 	}
 }
@@ -100,7 +101,8 @@ func (e *ctlSession) onboarding() {
 		t.Errorf("a second merchant got the same name: exit %d, %s", code, stderr)
 	}
 	var records []struct{ What, Why, Outcome string }
-	if e.mustRun("audit --subject Alpha", &records); len(records) != 2 || records[0].Outcome != "done" ||
+	e.mustRun("audit --subject Alpha", &records)
+	if len(records) != 2 || records[0].Outcome != "done" ||
 		records[0].Why != "story" {
 		t.Errorf("audit records %+v, want two, done, with the reason", records)
 	}
@@ -273,7 +275,8 @@ func (e *ctlSession) slots() {
 	}
 	e.mustRun("slot free "+booked[0].ID+confirmFlags, nil)
 	booked = nil
-	if e.mustRun("slot list", &booked); len(booked) != 0 {
+	e.mustRun("slot list", &booked)
+	if len(booked) != 0 {
 		e.t.Errorf("slots %+v, want none", booked)
 	}
 }

@@ -120,7 +120,8 @@ func (db *Database) Query(in *dynamodb.QueryInput, lag Lag) (*dynamodb.QueryOutp
 	if err != nil {
 		return nil, err
 	}
-	if p.key, p.filter, p.output = expressions[0], expressions[1], expressions[2]; p.key == nil {
+	p.key, p.filter, p.output = expressions[0], expressions[1], expressions[2]
+	if p.key == nil {
 		return nil, validationError("Either the KeyConditions or KeyConditionExpression parameter must be specified")
 	}
 	partition, err := p.partition(t.indexes[p.index].hash)

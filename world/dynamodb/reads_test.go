@@ -76,7 +76,8 @@ func queryPages(ctx context.Context, e engine, input dynamodb.QueryInput, sort s
 		if input.FilterExpression == nil {
 			pages += fmt.Sprint(out.Count, "/", out.ScannedCount, " ")
 		}
-		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+		input.ExclusiveStartKey = out.LastEvaluatedKey
+		if len(out.LastEvaluatedKey) == 0 {
 			return pages + sortValues(items, sort) + images(items)
 		}
 	}
@@ -110,7 +111,8 @@ func scanStep(table string, like *dynamodb.ScanInput, limit int32) step {
 				return describe(err)
 			}
 			items, scanned = append(items, out.Items...), scanned+out.ScannedCount
-			if input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+			input.ExclusiveStartKey = out.LastEvaluatedKey
+			if len(out.LastEvaluatedKey) == 0 {
 				return fmt.Sprint(scanned, " ", images(items))
 			}
 		}

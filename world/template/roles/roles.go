@@ -245,7 +245,8 @@ func (r *reader) resource(n *yaml.Node) string {
 
 // resourceAt is resource of the value below nested mappings; "" if it is missing.
 func (r *reader) resourceAt(n *yaml.Node, keys ...string) string {
-	if n = node.At(n, keys...); n == nil {
+	n = node.At(n, keys...)
+	if n == nil {
 		return ""
 	}
 	return r.resource(n)
