@@ -182,20 +182,7 @@ func verifyWithGoLibrary(secret string, r observation) error {
 // installNodeLibrary installs the pinned JavaScript library if it is missing. Isolated targets have no network and
 // find it installed.
 var installNodeLibrary = sync.OnceValue(func() error {
-	installed, err := os.Stat(filepath.FromSlash("node/node_modules/.package-lock.json")) // npm writes it last
-	pinned, missing := os.Stat(filepath.FromSlash("node/package-lock.json"))
-	if err == nil && missing == nil && installed.ModTime().After(pinned.ModTime()) {
-		return nil
-	}
-	if _, err := exec.LookPath("npm"); err != nil {
-		return errors.New("node and npm are not on the PATH: install Node.js")
-	}
-	command := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	command.Dir = filepath.FromSlash("node")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w\n%s", err, output)
-	}
-	return nil
+	return harness.InstallNodeLibrary(context.Background(), "..")
 })
 
 // verifyWithNodeLibrary verifies a notification with the official JavaScript library.

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-
 	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"
@@ -71,14 +69,12 @@ func newAWSClient(t *testing.T, environment map[string]string) *awsclient.Client
 // replaceInCredentials replaces a text in the operators' credentials of a run.
 func replaceInCredentials(t *testing.T, environment map[string]string, from, to string) {
 	t.Helper()
-	client, name := newAWSClient(t, environment), environment["OPERATOR_CREDENTIALS_SECRET"]
-	stored, err := local.Deployment{Client: client}.SecretValue(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
+	secrets, name := local.Deployment{Client: newAWSClient(t, environment)}, environment["OPERATOR_CREDENTIALS_SECRET"]
+	stored, err := secrets.SecretValue(t.Context(), name)
+	if err == nil {
+		err = secrets.UpdateSecret(t.Context(), name, stored, bytes.ReplaceAll(stored, []byte(from), []byte(to)))
 	}
-	moved := strings.ReplaceAll(string(stored), from, to)
-	if _, err := client.SecretsManager().PutSecretValue(t.Context(),
-		&secretsmanager.PutSecretValueInput{SecretId: &name, SecretString: &moved}); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -84,7 +84,7 @@ func (d Deployment) writeOperators(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.updateSecret(ctx, d.Names["OperatorSecret"], stored, credentials)
+	return d.UpdateSecret(ctx, d.Names["OperatorSecret"], stored, credentials)
 }
 
 // RouteToStubs leads the operators of a seeded stack to stubs, and the SMS of its second merchant to Orange's. It
@@ -128,7 +128,7 @@ func (d Deployment) addKeys(ctx context.Context, needsKey func(ring []byte) bool
 		if err != nil {
 			return err
 		}
-		if err := d.updateSecret(ctx, name, stored, ring); err != nil {
+		if err := d.UpdateSecret(ctx, name, stored, ring); err != nil {
 			return err
 		}
 	}
@@ -155,10 +155,10 @@ func (d Deployment) addTokenKey(ctx context.Context, needsKey func(ring []byte) 
 	if err != nil {
 		return err
 	}
-	if err := d.updateSecret(ctx, publicName, public, next.Public); err != nil { // first: see keyring.Pair
+	if err := d.UpdateSecret(ctx, publicName, public, next.Public); err != nil { // first: see keyring.Pair
 		return err
 	}
-	return d.updateSecret(ctx, privateName, private, next.Private)
+	return d.UpdateSecret(ctx, privateName, private, next.Private)
 }
 
 // SecretValue returns a secret's value, nil if it has none yet.
@@ -175,8 +175,8 @@ func (d Deployment) SecretValue(ctx context.Context, name string) ([]byte, error
 	return []byte(aws.ToString(stored.SecretString)), nil
 }
 
-// updateSecret writes a secret's value if it differs from the stored one.
-func (d Deployment) updateSecret(ctx context.Context, name string, stored, value []byte) error {
+// UpdateSecret writes a secret's value if it differs from the stored one.
+func (d Deployment) UpdateSecret(ctx context.Context, name string, stored, value []byte) error {
 	if string(stored) == string(value) {
 		return nil
 	}

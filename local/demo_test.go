@@ -5,10 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/awsclient"
 )
@@ -19,28 +18,36 @@ type platforms map[string]struct {
 	Accounts map[string]map[string]any `json:"accounts"`
 }
 
-// readOperatorSecret returns a client of a run's secrets, the name of the operators' secret, and its platforms and
-// routes.
-func readOperatorSecret(t *testing.T, r *localtest.Gateway) (*secretsmanager.Client, string, platforms, any) {
+// readOperatorSecret returns the platforms and the routes of a run's operators' secret. write replaces its content.
+func readOperatorSecret(
+	t *testing.T, r *localtest.Gateway,
+) (value platforms, routes any, write func(document map[string]any)) {
 	t.Helper()
 	environment := r.Environment()
 	client, err := awsclient.New(func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := environment["OPERATOR_CREDENTIALS_SECRET"]
-	in := &secretsmanager.GetSecretValueInput{SecretId: aws.String(name)}
-	stored, err := client.SecretsManager().GetSecretValue(t.Context(), in)
+	secrets, name := local.Deployment{Client: client}, environment["OPERATOR_CREDENTIALS_SECRET"]
+	text, err := secrets.SecretValue(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var value platforms
 	var document map[string]any
-	text := []byte(aws.ToString(stored.SecretString))
 	if err := errors.Join(json.Unmarshal(text, &value), json.Unmarshal(text, &document)); err != nil {
 		t.Fatal(err)
 	}
-	return client.SecretsManager(), name, value, document["routes"]
+	write = func(document map[string]any) {
+		t.Helper()
+		next, err := json.Marshal(document)
+		if err == nil {
+			err = secrets.UpdateSecret(t.Context(), name, text, next)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return value, document["routes"], write
 }
 
 // TestOperatorAccountsSurviveRestart adds accounts as gatewayctl operator set does, makes one of them current, and
@@ -48,7 +55,7 @@ func readOperatorSecret(t *testing.T, r *localtest.Gateway) (*secretsmanager.Cli
 func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	options := localtest.Options{Dir: t.TempDir()}
 	first := localtest.Start(t, options)
-	client, name, value, _ := readOperatorSecret(t, first)
+	value, _, write := readOperatorSecret(t, first)
 	theirs := map[string]any{
 		"base_url": "https://orange.example", "access_token": "t", "a_later_field": map[string]any{"n": "1"},
 	}
@@ -57,21 +64,10 @@ func TestOperatorAccountsSurviveRestart(t *testing.T) {
 	mtn.Accounts["second"] = theirs
 	value["orange"] = orange
 	routes := map[string]any{"mtn": []any{map[string]any{"country": "CI", "operation": "pay", "to": "mtn/second"}}}
-	text, err := json.Marshal(map[string]any{
-		"orange": orange, "mtn": mtn, "sandbox": value["sandbox"], "routes": routes,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
-		SecretId: aws.String(name), SecretString: aws.String(string(text)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	write(map[string]any{"orange": orange, "mtn": mtn, "sandbox": value["sandbox"], "routes": routes})
 	first.Close()
 	second := localtest.Start(t, options)
-	_, _, value, keptRoutes := readOperatorSecret(t, second)
+	value, keptRoutes, _ := readOperatorSecret(t, second)
 	for operator, want := range map[string]struct{ current, added string }{
 		"orange": {"theirs", "theirs"}, "mtn": {"local", "second"}, "sandbox": {"local", "local"},
 	} {

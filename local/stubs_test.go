@@ -1,16 +1,12 @@
 package local_test
 
 import (
-	"encoding/json"
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/localtest"
@@ -33,7 +29,7 @@ func TestStubsAreRemoved(t *testing.T) {
 		}
 		_ = response.Body.Close()
 	}
-	client, name, value, routes := readOperatorSecret(t, first)
+	value, routes, write := readOperatorSecret(t, first)
 	theirs := map[string]any{"base_url": "https://pawapay.example"}
 	value["pawapay"].Accounts["theirs"] = theirs
 	byOperator, _ := routes.(map[string]any)
@@ -45,13 +41,7 @@ func TestStubsAreRemoved(t *testing.T) {
 			document[platform] = accounts
 		}
 	}
-	text, err := json.Marshal(document)
-	_, putErr := client.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
-		SecretId: aws.String(name), SecretString: aws.String(string(text)),
-	})
-	if err := errors.Join(err, putErr); err != nil {
-		t.Fatal(err)
-	}
+	write(document)
 	first.Close()
 
 	options.Stubs = false
@@ -60,7 +50,7 @@ func TestStubsAreRemoved(t *testing.T) {
 	if err != nil || strings.Contains(string(info), "stubs") {
 		t.Errorf("run.json names stubs: %v", err)
 	}
-	_, _, value, routes = readOperatorSecret(t, second)
+	value, routes, _ = readOperatorSecret(t, second)
 	if difference := cmp.Diff(any(map[string]any{"free": free}), routes); difference != "" {
 		t.Errorf("the routes differ (-want +got):\n%s", difference)
 	}

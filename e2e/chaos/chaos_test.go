@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/repository"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
@@ -116,7 +116,8 @@ func (r *run) checkWorks() {
 	o.kind, o.id, o.digits = ledger.Charge, "chaos-works", "2000"
 	ctx, stop := context.WithTimeout(r.Context(), time.Minute)
 	defer stop()
-	if r.load.place(ctx, o); o.response.status != http.StatusCreated {
+	r.load.place(ctx, o)
+	if o.response.status != http.StatusCreated {
 		r.Fatalf("the gateway does not work without faults: %s", o)
 	}
 	o.finished = true
@@ -172,17 +173,8 @@ func (r *run) checkRunning() {
 // stopSandboxFaults ends the operator's own faults.
 func (r *run) stopSandboxFaults() {
 	address := r.gateway.SandboxURL + "/sandbox/v1/steering"
-	request, err := http.NewRequest(http.MethodPut, address, strings.NewReader("{}"))
-	if err != nil {
+	if _, _, err := harness.Call(r.Context(), http.MethodPut, address, "{}", nil); err != nil {
 		r.Fatal(err)
-	}
-	reply, err := r.load.client.Do(request)
-	if err != nil {
-		r.Fatal(err)
-	}
-	_ = reply.Body.Close()
-	if reply.StatusCode != http.StatusOK {
-		r.Fatalf("the sandbox's faults do not stop: %s", reply.Status)
 	}
 }
 
@@ -284,7 +276,8 @@ func (r *run) count() {
 			found = append(found, fmt.Sprintf("the operator's receipt %s was accepted and lost", status))
 		}
 		for _, problem := range found {
-			if problems++; problems <= maxReported {
+			problems++
+			if problems <= maxReported {
 				r.Errorf("%s: %s", o, problem)
 			}
 		}
@@ -331,12 +324,8 @@ func describeEntry(o *order, e *ledger.Entry, now time.Time) string {
 
 // readSandbox reads a list of the sandbox's control port.
 func (r *run) readSandbox(list string, into any) {
-	reply, err := r.load.client.Get(r.gateway.SandboxURL + "/sandbox/v1/" + list)
-	if err != nil {
-		r.Fatal(err)
-	}
-	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
+	address := r.gateway.SandboxURL + "/sandbox/v1/" + list
+	text, _, err := harness.Call(r.Context(), http.MethodGet, address, "", nil)
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}

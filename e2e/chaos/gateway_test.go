@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,12 +14,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"mobilegateway/e2e/harness"
 	"mobilegateway/internal/childprocess"
@@ -118,7 +115,11 @@ func startGateway(t *testing.T, dir string, faults sandbox.FaultSettings) *gatew
 	g.startProcess(t, filepath.Join(dir, "run.log"), gatewaySettings{
 		Dir: g.dir, DynamoDB: g.database.address, Faults: faults, Env: overrides,
 	})
-	g.Info = mustReadRunJSON(t, g.dir)
+	info, err := readRunJSON(g.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Info = info
 	g.environment = mustReadEnvironment(t, filepath.Join(g.dir, "aws.env"))
 	client, err := awsclient.New(func(name string) string { return g.environment[name] })
 	if err != nil {
@@ -202,15 +203,6 @@ func readRunJSON(dir string) (info local.Info, err error) {
 	return info, json.Unmarshal(text, &info)
 }
 
-func mustReadRunJSON(t *testing.T, dir string) local.Info {
-	t.Helper()
-	info, err := readRunJSON(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
-}
-
 // mustReadEnvironment reads the variables of aws.env.
 func mustReadEnvironment(t *testing.T, path string) map[string]string {
 	t.Helper()
@@ -228,19 +220,17 @@ func mustReadEnvironment(t *testing.T, path string) map[string]string {
 // redirectOperator replaces the operator's address in its credentials by that of the link.
 func (g *gateway) redirectOperator(t *testing.T) {
 	t.Helper()
-	secrets, name := g.aws.SecretsManager(), aws.String(g.environment["OPERATOR_CREDENTIALS_SECRET"])
-	stored, err := secrets.GetSecretValue(t.Context(), &secretsmanager.GetSecretValueInput{SecretId: name})
+	name := g.environment["OPERATOR_CREDENTIALS_SECRET"]
+	secrets := local.Deployment{Client: g.aws}
+	stored, err := secrets.SecretValue(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved := strings.ReplaceAll(*stored.SecretString, g.SandboxURL, g.toOperator.url())
-	if moved == *stored.SecretString {
+	moved := bytes.ReplaceAll(stored, []byte(g.SandboxURL), []byte(g.toOperator.url()))
+	if bytes.Equal(moved, stored) {
 		t.Fatal("the operators' credentials do not contain the sandbox's address")
 	}
-	_, err = secrets.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{
-		SecretId: name, SecretString: &moved,
-	})
-	if err != nil {
+	if err := secrets.UpdateSecret(t.Context(), name, stored, moved); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -94,7 +93,7 @@ func (l *load) place(ctx context.Context, o *order) {
 		pause = min(2*pause, maxBackoff)
 	}
 	if o.response.status == http.StatusCreated && o.channel == "web" && o.kind == ledger.Payment && o.payer != "" {
-		err := harness.Poll(ctx, payerTimeout, func() error { return l.usePaymentPage(o) })
+		err := harness.Poll(ctx, payerTimeout, func() error { return l.usePaymentPage(ctx, o) })
 		l.mu.Lock()
 		o.payerDone = err == nil
 		l.mu.Unlock()
@@ -131,15 +130,15 @@ func (r response) decisive() bool {
 }
 
 // usePaymentPage confirms or cancels a payment as its payer does.
-func (l *load) usePaymentPage(o *order) error {
+func (l *load) usePaymentPage(ctx context.Context, o *order) error {
 	var page struct {
 		PaymentURL string `json:"payment_url"`
 	}
 	if err := json.Unmarshal([]byte(o.response.body), &page); err != nil {
 		return err
 	}
-	text, err := l.post(l.gateway.SandboxURL+"/sandbox/v1/tests", "application/json",
-		fmt.Sprintf(`{"msisdn":%q}`, o.msisdn()))
+	text, _, err := harness.Call(ctx, http.MethodPost, l.gateway.SandboxURL+"/sandbox/v1/tests",
+		fmt.Sprintf(`{"msisdn":%q}`, o.msisdn()), nil)
 	if err != nil {
 		return err
 	}
@@ -150,22 +149,9 @@ func (l *load) usePaymentPage(o *order) error {
 		return err
 	}
 	form := url.Values{"msisdn": {o.msisdn()}, "pin": {issued.PIN}, "action": {o.payer}}
-	_, err = l.post(page.PaymentURL, "application/x-www-form-urlencoded", form.Encode())
+	_, _, err = harness.Call(ctx, http.MethodPost, page.PaymentURL, form.Encode(),
+		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 	return err
-}
-
-// post sends a body and returns the response's. A status from 400 is an error.
-func (l *load) post(address, mediaType, body string) ([]byte, error) {
-	reply, err := l.client.Post(address, mediaType, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
-	if err == nil && reply.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("%s: %s: %s", address, reply.Status, text)
-	}
-	return text, err
 }
 
 // counts returns the orders so far, those without a decisive response, and the responses by status.

@@ -85,17 +85,23 @@ func Poll(ctx context.Context, timeout time.Duration, check func() error) error 
 	}
 }
 
-// Run runs a command until it ends or ctx ends. Its output goes to a file; an error shows the end of it.
-func Run(ctx context.Context, log, dir string, environment []string, name string, arguments ...string) error {
-	out, err := os.Create(log)
+// Command is a program that runs to its end. Its output goes to the file Log.
+type Command struct {
+	Log, Dir    string
+	Environment []string // nil: this process's own
+}
+
+// Run runs a program until it ends or ctx ends. An error shows the end of its output.
+func (c Command) Run(ctx context.Context, name string, arguments ...string) error {
+	out, err := os.Create(c.Log)
 	if err != nil {
 		return err
 	}
-	command := groupCommand(ctx, dir, environment, name, arguments...)
+	command := groupCommand(ctx, c.Dir, c.Environment, name, arguments...)
 	command.Stdout, command.Stderr = out, out
 	err = errors.Join(command.Run(), out.Close())
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", command, err, fileTail(log))
+		return fmt.Errorf("%s: %w\n%s", command, err, fileTail(c.Log))
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -130,17 +132,40 @@ func StackDeployment(
 	}, err
 }
 
+// InstallNodeLibrary installs the JavaScript library of the stories if its lock file is newer.
+func InstallNodeLibrary(ctx context.Context, root string) error {
+	folder := filepath.Join(root, "e2e", "node")
+	installed, err := os.Stat(filepath.Join(folder, "node_modules", ".package-lock.json")) // npm writes it last
+	pinned, missing := os.Stat(filepath.Join(folder, "package-lock.json"))
+	if err == nil && missing == nil && installed.ModTime().After(pinned.ModTime()) {
+		return nil
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		return errors.New("node and npm are not on the PATH: install Node.js")
+	}
+	command := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	command.Dir = folder
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, output)
+	}
+	return nil
+}
+
 // callTimeout bounds a Call. A function responds within 60 seconds after its container has started.
 const callTimeout = 2 * time.Minute
 
-// Call sends a request and returns the body and the headers of the response. A status of 400 or more is an error.
+// Call sends a request and returns the body and the headers of the response. A status of 400 or more is an error. It
+// follows no redirect.
 func Call(ctx context.Context, method, address, body string, header http.Header) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
 		return nil, nil, err
 	}
 	maps.Copy(request.Header, header)
-	client := http.Client{Timeout: callTimeout}
+	client := http.Client{
+		Timeout:       callTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, nil, err

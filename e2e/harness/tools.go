@@ -30,27 +30,15 @@ func (e Isolation) prepare(ctx context.Context, site Workspace) error {
 			return fmt.Errorf("install %s: %w", name, err)
 		}
 	}
-	if err := installNodeLibrary(ctx, site); err != nil {
+	if err := InstallNodeLibrary(ctx, site.Root); err != nil {
 		return err
 	}
-	err := Run(ctx, filepath.Join(site.Dir, "modules.log"), site.Root, os.Environ(), "go", "mod", "download")
-	if err != nil {
+	download := Command{Log: filepath.Join(site.Dir, "modules.log"), Dir: site.Root}
+	if err := download.Run(ctx, "go", "mod", "download"); err != nil {
 		return err
 	}
-	log := filepath.Join(site.Dir, "stories.log")
-	return Run(ctx, log, site.Root, os.Environ(), "go", "test", "-c", "-o", storyBinary(site), "./e2e")
-}
-
-// installNodeLibrary installs the JavaScript library of the stories (e2e/inbox_test.go) if its lock file is newer.
-func installNodeLibrary(ctx context.Context, site Workspace) error {
-	folder := filepath.Join(site.Root, "e2e", "node")
-	installed, err := os.Stat(filepath.Join(folder, "node_modules", ".package-lock.json"))
-	pinned, missing := os.Stat(filepath.Join(folder, "package-lock.json"))
-	if err == nil && missing == nil && installed.ModTime().After(pinned.ModTime()) {
-		return nil
-	}
-	return Run(ctx, filepath.Join(site.Dir, "npm.log"), folder, os.Environ(),
-		"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	compile := Command{Log: filepath.Join(site.Dir, "stories.log"), Dir: site.Root}
+	return compile.Run(ctx, "go", "test", "-c", "-o", storyBinary(site), "./e2e")
 }
 
 // SAMPath returns the path of the installed SAM CLI.
@@ -72,19 +60,27 @@ func SAMEnvironment(site Workspace, buildID string) []string {
 	)
 }
 
-// Build builds a checkout's bundle as `make build` does. Another build id gives every program other bytes.
-func Build(ctx context.Context, site Workspace, checkout, bundle, buildID string, parameters map[string]string) error {
-	arguments := []string{"build", "--parallel", "--build-dir", bundle}
-	if len(parameters) > 0 {
-		arguments = append(append(arguments, "--parameter-overrides"), samcli.ParameterOverrides(parameters)...)
+// Bundle is a bundle to build into Dir, from the sources in Checkout.
+type Bundle struct {
+	Checkout, Dir string
+	BuildID       string // another one gives every program other bytes
+	Parameters    map[string]string
+}
+
+// Build builds the bundle as `make build` does.
+func (b Bundle) Build(ctx context.Context, site Workspace) error {
+	arguments := []string{"build", "--parallel", "--build-dir", b.Dir}
+	if len(b.Parameters) > 0 {
+		arguments = append(append(arguments, "--parameter-overrides"), samcli.ParameterOverrides(b.Parameters)...)
 	}
-	err := Run(ctx, bundle+".log", checkout, SAMEnvironment(site, buildID), SAMPath(site.Root), arguments...)
+	build := Command{Log: b.Dir + ".log", Dir: b.Checkout, Environment: SAMEnvironment(site, b.BuildID)}
+	err := build.Run(ctx, SAMPath(site.Root), arguments...)
 	if err == nil {
 		return nil
 	}
 	// SAM's own error does not show why a program does not compile.
 	command := exec.CommandContext(ctx, "go", "build", "-o", os.DevNull, "./functions/...")
-	command.Dir = checkout
+	command.Dir = b.Checkout
 	output, _ := command.CombinedOutput()
 	return fmt.Errorf("%w\n%s", err, output)
 }

@@ -35,11 +35,13 @@ func (s *suite) deployOtherPrograms(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	bundle := filepath.Join(s.Dir, "second-bundle")
-	if err := harness.Build(r.Context(), s.Workspace, s.Root, bundle, "second", s.parameters); err != nil {
+	bundle := harness.Bundle{
+		Checkout: s.Root, Dir: filepath.Join(s.Dir, "second-bundle"), BuildID: "second", Parameters: s.parameters,
+	}
+	if err := bundle.Build(r.Context(), s.Workspace); err != nil {
 		return err
 	}
-	if err := s.deploy(r.Context(), bundle); err != nil {
+	if err := s.deploy(r.Context(), bundle.Dir); err != nil {
 		return err
 	}
 	after, err := s.server.codeHashes(r.Context())

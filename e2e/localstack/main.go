@@ -94,7 +94,8 @@ func (s *suite) startServices(ctx context.Context) (err error) {
 	s.parameters = local.Parameters()
 	s.parameters["BaseUrl"] = "http://" + s.listener.Addr().String()
 	s.parameters["Architecture"] = map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
-	if err := harness.Build(ctx, s.Workspace, s.Root, s.bundleDir(), "", s.parameters); err != nil {
+	bundle := harness.Bundle{Checkout: s.Root, Dir: s.bundleDir(), Parameters: s.parameters}
+	if err := bundle.Build(ctx, s.Workspace); err != nil {
 		return err
 	}
 	s.Logf("built the bundle")

@@ -57,5 +57,6 @@ func (s *localStackServer) codeHashes(ctx context.Context) (map[string]string, e
 }
 
 func (s *localStackServer) callLambda(ctx context.Context, method, path, body string) ([]byte, error) {
-	return s.call(ctx, "lambda", method, "/2015-03-31/functions/"+path, "", body)
+	path = "/2015-03-31/functions/" + path
+	return s.call(ctx, serviceCall{service: "lambda", method: method, path: path, body: body})
 }

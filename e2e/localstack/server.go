@@ -68,19 +68,22 @@ func (s *localStackServer) waitReady(ctx context.Context) error {
 	if err := s.process.WaitReady(ctx, time.Minute, s.url+"/_localstack/health"); err != nil {
 		return err
 	}
-	_, err := s.call(ctx, "s3", http.MethodPut, "/"+bucket, "", "")
+	_, err := s.call(ctx, serviceCall{service: "s3", method: http.MethodPut, path: "/" + bucket})
 	return err
 }
 
+// serviceCall is one request to a service of LocalStack. contentType and body may be "".
+type serviceCall struct{ service, method, path, contentType, body string }
+
 // call calls a service of LocalStack, which reads the service's name from the signature but does not verify it.
-func (s *localStackServer) call(ctx context.Context, service, method, path, contentType, body string) ([]byte, error) {
+func (s *localStackServer) call(ctx context.Context, c serviceCall) ([]byte, error) {
 	header := http.Header{}
-	header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/"+region+"/"+service+
+	header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/"+region+"/"+c.service+
 		"/aws4_request, SignedHeaders=host, Signature=0")
-	if contentType != "" {
-		header.Set("Content-Type", contentType)
+	if c.contentType != "" {
+		header.Set("Content-Type", c.contentType)
 	}
-	text, _, err := harness.Call(ctx, method, s.url+path, body, header)
+	text, _, err := harness.Call(ctx, c.method, s.url+c.path, c.body, header)
 	return text, err
 }
 

@@ -33,8 +33,8 @@ func (s *suite) deploy(ctx context.Context, bundle string) error {
 		bucket,
 		"--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--parameter-overrides",
 	}, samcli.ParameterOverrides(s.parameters)...)
-	log := filepath.Join(s.Dir, "deploy.log")
-	if err := harness.Run(ctx, log, s.Dir, environment, harness.SAMPath(s.Root), arguments...); err != nil {
+	command := harness.Command{Log: filepath.Join(s.Dir, "deploy.log"), Dir: s.Dir, Environment: environment}
+	if err := command.Run(ctx, harness.SAMPath(s.Root), arguments...); err != nil {
 		return err
 	}
 	return s.readOutputs(ctx)
@@ -43,7 +43,10 @@ func (s *suite) deploy(ctx context.Context, bundle string) error {
 // readOutputs reads the stack's outputs from CloudFormation, whose responses are XML.
 func (s *suite) readOutputs(ctx context.Context) error {
 	query := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stackName}}.Encode()
-	text, err := s.server.call(ctx, "cloudformation", http.MethodPost, "/", "application/x-www-form-urlencoded", query)
+	text, err := s.server.call(ctx, serviceCall{
+		service: "cloudformation", method: http.MethodPost, path: "/", body: query,
+		contentType: "application/x-www-form-urlencoded",
+	})
 	if err != nil {
 		return err
 	}

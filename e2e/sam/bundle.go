@@ -21,8 +21,10 @@ func (s *suite) checkBundle(ctx context.Context) (first programHashes, err error
 	err = harness.RunParallel(ctx,
 		func(ctx context.Context) error {
 			environment := append(harness.SAMEnvironment(s.Workspace, ""), "AWS_DEFAULT_REGION="+region)
-			log := filepath.Join(s.Dir, "validate.log")
-			err := harness.Run(ctx, log, s.Root, environment, harness.SAMPath(s.Root), "validate", "--lint")
+			validate := harness.Command{
+				Log: filepath.Join(s.Dir, "validate.log"), Dir: s.Root, Environment: environment,
+			}
+			err := validate.Run(ctx, harness.SAMPath(s.Root), "validate", "--lint")
 			if err == nil {
 				s.Logf("sam validate --lint reports nothing")
 			}
@@ -43,8 +45,9 @@ func (s *suite) checkBundle(ctx context.Context) (first programHashes, err error
 // of shared code, where they must all differ.
 func (s *suite) checkReproducible(ctx context.Context, first programHashes) error {
 	copied := filepath.Join(s.Dir, "checkout")
-	err := errors.Join(os.Mkdir(copied, 0o700), harness.Run(ctx, copied+".log", s.Root, os.Environ(),
-		"cp", "-R", "functions", "shared", "go.mod", "go.sum", "template.yaml", copied))
+	command := harness.Command{Log: copied + ".log", Dir: s.Root}
+	err := errors.Join(os.Mkdir(copied, 0o700),
+		command.Run(ctx, "cp", "-R", "functions", "shared", "go.mod", "go.sum", "template.yaml", copied))
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func (s *suite) checkReproducible(ctx context.Context, first programHashes) erro
 }
 
 func (s *suite) buildAndHash(ctx context.Context, checkout, folder string) (programHashes, error) {
-	if err := harness.Build(ctx, s.Workspace, checkout, folder, "", nil); err != nil {
+	if err := (harness.Bundle{Checkout: checkout, Dir: folder}).Build(ctx, s.Workspace); err != nil {
 		return nil, err
 	}
 	paths, err := filepath.Glob(filepath.Join(folder, "*", "bootstrap"))

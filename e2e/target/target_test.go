@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-
+	"mobilegateway/local"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/world/lambda"
 	"mobilegateway/world/secrets"
@@ -78,8 +76,7 @@ func TestSeededStackIsCheckedAgain(t *testing.T) {
 	}
 	putOperatorSecret := func(base string) {
 		text := `{"orange":{"accounts":{"a":{"base_url":"` + base + `"}}}}`
-		_, err := client.SecretsManager().PutSecretValue(t.Context(),
-			&secretsmanager.PutSecretValueInput{SecretId: aws.String("operators"), SecretString: &text})
+		err := local.Deployment{Client: client}.UpdateSecret(t.Context(), "operators", nil, []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
