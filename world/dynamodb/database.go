@@ -5,7 +5,8 @@
 // Client adds the SDK's attempts, and lets a hook decide what happens to each: a lost response, a conflict, throttling.
 //
 // It does not copy values. Neither a caller nor the model changes a value of an item once it is stored. A part of
-// DynamoDB that the model does not have is a panic that names it, so that no test passes by accident.
+// DynamoDB that the model does not have is a panic that names it, so that no test passes by accident. A request that
+// DynamoDB refuses as invalid is one too.
 package dynamodb
 
 import (
@@ -29,7 +30,7 @@ const maxExpiredAge = 5 * 365 * 24 * time.Hour
 
 // Database is a set of tables. It is not safe for concurrent use, but its clones are independent of it.
 type Database struct {
-	parsed     *sync.Map // the results of parse by kind and text; clones share it
+	parsed     *sync.Map // expressions by kind and text; clones share it
 	now        func() time.Time
 	tables     map[string]*table
 	changes    []*Change
@@ -89,11 +90,12 @@ func keyNames(schema []types.KeySchemaElement) (hash, sort string) {
 }
 
 // table finds a table of a request.
-func (db *Database) table(name *string) (*table, error) {
-	if t := db.tables[aws.ToString(name)]; t != nil {
-		return t, nil
+func (db *Database) table(name *string) *table {
+	t := db.tables[aws.ToString(name)]
+	if t == nil {
+		refuse("there is no table %q", aws.ToString(name))
 	}
-	return nil, &types.ResourceNotFoundException{Message: aws.String("Requested resource not found")}
+	return t
 }
 
 // Clone returns a copy, cheaply: a table is copied by the first write to it or to its clone. The copy uses the same

@@ -28,12 +28,11 @@ type assignment struct {
 	value operand
 }
 
-// scope has what an expression is evaluated with. err keeps the first error.
+// scope has what an expression is evaluated with.
 type scope struct {
 	item   Item
 	names  map[string]string
 	values Item
-	err    error
 }
 
 // name returns the attribute's name of a path.
@@ -42,12 +41,6 @@ func (s *scope) name(path string) string {
 		return s.names[path]
 	}
 	return path
-}
-
-func (s *scope) fail(message string) {
-	if s.err == nil {
-		s.err = validationError(message)
-	}
 }
 
 // matches evaluates a condition; nil is true.
@@ -60,7 +53,7 @@ func (e *expression) matches(s *scope, item Item) bool {
 }
 
 // update returns a changed copy of an item. Every operand reads the old item.
-func (e *expression) update(s *scope, old, key Item) (next Item, changed []string, err error) {
+func (e *expression) update(s *scope, old, key Item) (next Item, changed []string) {
 	s.item = old
 	next = make(Item, len(old)+len(e.updates)+len(key))
 	maps.Copy(next, old)
@@ -70,27 +63,23 @@ func (e *expression) update(s *scope, old, key Item) (next Item, changed []strin
 		changed = append(changed, name)
 		value := a.value(s)
 		if value == nil {
-			s.fail("The provided expression refers to an attribute that does not exist in the item")
+			refuse("the update of %s refers to an attribute that the item does not have", name)
 		}
 		next[name] = value
 	}
-	return next, changed, s.err
+	return next, changed
 }
 
 // checkUpdates refuses an update of a key, and two updates of one attribute.
-func (e *expression) checkUpdates(s *scope, keyAttribute string) error {
+func (e *expression) checkUpdates(s *scope, keyAttribute string) {
 	var seen []string
 	for _, a := range e.updates {
 		name := s.name(a.path)
-		if name == keyAttribute {
-			return validationError("Cannot update attribute " + name + ". This attribute is part of the key")
-		}
-		if slices.Contains(seen, name) {
-			return validationError("Two document paths overlap with each other: " + name)
+		if name == keyAttribute || slices.Contains(seen, name) {
+			refuse("the update of %s, a part of the key or updated twice", name)
 		}
 		seen = append(seen, name)
 	}
-	return nil
 }
 
 // project returns the attributes of item that a projection names; nil selects all. item has attributes of version. The
@@ -119,63 +108,45 @@ type source struct {
 
 // bind parses the expressions of a request, and checks its names and values against them. Without a text the parsed
 // expression is nil.
-func (db *Database) bind(
-	names map[string]string, values Item, sources ...source,
-) (s *scope, expressions []*expression, err error) {
-	s = &scope{names: names, values: values}
-	if _, _, err := checkValues(values); err != nil {
-		return nil, nil, err
-	}
-	for _, from := range sources {
-		e, err := db.parse(from)
-		if err == nil && e != nil {
-			err = e.checkDefined(s)
+func (db *Database) bind(names map[string]string, values Item, sources ...source) (*scope, []*expression) {
+	s, expressions := &scope{names: names, values: values}, make([]*expression, len(sources))
+	checkValues(values)
+	var mentioned []string
+	for i, from := range sources {
+		if e := db.parse(from); e != nil {
+			e.checkDefined(s)
+			expressions[i], mentioned = e, slices.Concat(mentioned, e.names, e.values)
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		expressions = append(expressions, e)
-	}
-	used := func(list func(*expression) []string, name string) bool {
-		return slices.ContainsFunc(expressions, func(e *expression) bool {
-			return e != nil && slices.Contains(list(e), name)
-		})
 	}
 	for name := range names {
-		if !used(func(e *expression) []string { return e.names }, name) {
-			return nil, nil, unusedError("ExpressionAttributeNames", name)
+		if !slices.Contains(mentioned, name) {
+			refuse("no expression has the name %s", name)
 		}
 	}
 	for value := range values {
-		if !used(func(e *expression) []string { return e.values }, value) {
-			return nil, nil, unusedError("ExpressionAttributeValues", value)
+		if !slices.Contains(mentioned, value) {
+			refuse("no expression has the value %s", value)
 		}
 	}
-	return s, expressions, nil
-}
-
-func unusedError(parameter, name string) error {
-	return validationError("Value provided in " + parameter + " unused in expressions: " + name)
+	return s, expressions
 }
 
 // checkDefined refuses undefined names and values, and a BETWEEN whose bounds are reversed or of different types.
-func (e *expression) checkDefined(s *scope) error {
+func (e *expression) checkDefined(s *scope) {
 	for _, name := range e.names {
 		if _, defined := s.names[name]; !defined {
-			return validationError("An expression attribute name used in the document path is not defined: " + name)
+			refuse("the name %s is not defined", name)
 		}
 	}
 	for _, value := range e.values {
 		if s.values[value] == nil {
-			return validationError("An expression attribute value used in expression is not defined: " + value)
+			refuse("the value %s is not defined", value)
 		}
 	}
 	for _, bounds := range e.ranges {
 		order, comparable := compareValues(s.values[bounds[0]], s.values[bounds[1]])
 		if !comparable || order > 0 {
-			return validationError(
-				"The BETWEEN operator requires upper bound to be greater than or equal to lower bound")
+			refuse("the lower bound %s of a BETWEEN is above %s", bounds[0], bounds[1])
 		}
 	}
-	return nil
 }

@@ -11,24 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
-
-const codeValidation = "ValidationException"
-
-func validationError(message string) error {
-	return &smithy.GenericAPIError{Code: codeValidation, Message: message}
-}
-
-// errorMessage returns the service's message of an error.
-func errorMessage(err error) string {
-	var service smithy.APIError
-	if errors.As(err, &service) {
-		return service.ErrorMessage()
-	}
-	return err.Error()
-}
 
 // responseError wraps the error of one attempt as the SDK does. status is 0 if no response came.
 func responseError(status int, err error) error {
@@ -77,6 +61,14 @@ func cancelledError(reasons []types.CancellationReason) error {
 			strings.Join(codes, ", ") + "]"),
 		CancellationReasons: reasons,
 	}
+}
+
+// invalidRequest is the reason of a request that the service refuses (ValidationException).
+type invalidRequest string
+
+// refuse stops the program, because a caller sends an invalid request.
+func refuse(format string, args ...any) {
+	panic(invalidRequest("dynamodb: invalid request: " + fmt.Sprintf(format, args...)))
 }
 
 // notModelled stops the program, because a caller needs a part of DynamoDB that the model does not have.

@@ -239,14 +239,13 @@ func TestExpire(t *testing.T) {
 func TestCloneAndHash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db := newModel(t).Database
-		ctx := t.Context()
 		for _, s := range drawSteps(t) {
-			s.call(ctx, NewClient(db))
+			s.run(t, NewClient(db))
 		}
 		before, contents := db.Hash(), contentsOf(db)
 		clone := db.Clone()
 		for _, s := range drawSteps(t) {
-			s.call(ctx, NewClient(clone))
+			s.run(t, NewClient(clone))
 		}
 		if db.Hash() != before || contentsOf(db) != contents {
 			t.Fatal("a write to the clone changed the origin")

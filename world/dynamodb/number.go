@@ -7,34 +7,24 @@ import (
 	"strconv"
 )
 
-// parseNumber reads a number in its canonical form. An invalid number is a ValidationException. Fractions, other forms
-// and numbers that are too large for an int64 are not modelled.
-func parseNumber(text string) (int64, error) {
+// parseNumber reads a number in its canonical form. Fractions, other forms and numbers that are too large for an int64
+// are not modelled.
+func parseNumber(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil && (text[0] >= '1' && text[0] <= '9' || text[0] == '-' && text[1] != '0' || text == "0") {
-		return n, nil
+		return n
 	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		notModelled("the number %s", text)
 	}
-	return 0, validationError("The parameter cannot be converted to a numeric value: " + text)
+	refuse("%s is not a number", text)
+	return 0
 }
 
-// storedNumber reads a number that parseNumber has accepted.
-func storedNumber(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		panic("dynamodb: not a number: " + text)
-	}
-	return n
-}
+func compareNumbers(a, b string) int { return cmp.Compare(parseNumber(a), parseNumber(b)) }
 
-// compareNumbers compares two numbers that parseNumber has accepted.
-func compareNumbers(a, b string) int { return cmp.Compare(storedNumber(a), storedNumber(b)) }
-
-// addNumbers adds two numbers that parseNumber has accepted.
 func addNumbers(a, b string) string {
-	x, y := storedNumber(a), storedNumber(b)
+	x, y := parseNumber(a), parseNumber(b)
 	sum := x + y
 	if (sum > x) != (y > 0) && y != 0 {
 		notModelled("the sum of %s and %s", a, b)
@@ -44,7 +34,7 @@ func addNumbers(a, b string) string {
 
 // numberSortText returns a text whose order is the order of the numbers.
 func numberSortText(text string) string {
-	n := storedNumber(text)
+	n := parseNumber(text)
 	if n < 0 {
 		return fmt.Sprintf("0%019d", n-math.MinInt64)
 	}

@@ -20,21 +20,21 @@ const (
 // tokenPattern matches one token after white space.
 var tokenPattern = regexp.MustCompile(`^\s*([#:]?[A-Za-z0-9_]+|<>|<=|>=|[-=<>(),+.\[\]])`)
 
-// parser reads one expression by recursive descent. After the first error it reads no more tokens.
+// parser reads one expression by recursive descent.
 type parser struct {
+	text   string
 	tokens []string
 	result expression
-	err    error
 }
 
-// parse parses an expression. A syntax error is a ValidationException.
-func parse(kind, text string) (*expression, error) {
-	p := &parser{result: expression{equalities: map[string]string{}}}
+// parse parses an expression. It refuses a syntax error.
+func parse(kind, text string) *expression {
+	p := &parser{text: text, result: expression{equalities: map[string]string{}}}
 	rest := text
 	for strings.TrimSpace(rest) != "" {
 		found := tokenPattern.FindStringSubmatch(rest)
 		if found == nil {
-			return nil, validationError("Invalid " + kind + ": Syntax error; token: " + rest)
+			p.fail()
 		}
 		p.tokens = append(p.tokens, found[1])
 		rest = rest[len(found[0]):]
@@ -47,21 +47,13 @@ func parse(kind, text string) (*expression, error) {
 	default:
 		p.result.condition = p.disjunction()
 	}
-	if p.err == nil && len(p.tokens) > 0 {
+	if len(p.tokens) > 0 {
 		p.fail()
 	}
-	if p.err != nil {
-		return nil, validationError("Invalid " + kind + ": " + p.err.Error())
-	}
-	return &p.result, nil
+	return &p.result
 }
 
-func (p *parser) fail() {
-	if p.err == nil {
-		p.err = validationError("Syntax error; tokens: " + strings.Join(p.tokens, " "))
-	}
-	p.tokens = nil
-}
+func (p *parser) fail() { refuse("a syntax error in %q", p.text) }
 
 // peek returns the next token in upper case, "" at the end.
 func (p *parser) peek() string {
@@ -71,7 +63,6 @@ func (p *parser) peek() string {
 func (p *parser) next() string {
 	if len(p.tokens) == 0 {
 		p.fail()
-		return ""
 	}
 	token := p.tokens[0]
 	p.tokens = p.tokens[1:]
@@ -208,7 +199,7 @@ func (p *parser) operand() operand {
 // path reads the name of a top-level attribute, or a "#name".
 func (p *parser) path() string {
 	path := p.next()
-	if path == "" || !strings.ContainsAny(path[:1], "#_") && !isLetter(path[0]) {
+	if !strings.ContainsAny(path[:1], "#_") && !isLetter(path[0]) {
 		p.fail()
 	}
 	if next := p.peek(); next == "." || next == "[" {
@@ -266,8 +257,7 @@ func sum(left, right operand) operand {
 		x, xIsNumber := first.(*types.AttributeValueMemberN)
 		y, yIsNumber := second.(*types.AttributeValueMemberN)
 		if !xIsNumber || !yIsNumber {
-			s.fail("An operand in the update expression has an incorrect data type")
-			return first
+			refuse("an operand of a sum is not a number")
 		}
 		return &types.AttributeValueMemberN{Value: addNumbers(x.Value, y.Value)}
 	}
@@ -294,24 +284,15 @@ func (p *parser) updateOperand() operand {
 	}
 }
 
-// parseResult is what parse returned.
-type parseResult struct {
-	expression *expression
-	err        error
-}
-
 // parse returns the expression of a source, nil for none. It parses each text once, also for the clones.
-func (db *Database) parse(from source) (*expression, error) {
+func (db *Database) parse(from source) *expression {
 	if from.text == nil {
-		return nil, nil
+		return nil
 	}
 	key := [2]string{from.kind, *from.text}
 	found, known := db.parsed.Load(key)
 	if !known {
-		var result parseResult
-		result.expression, result.err = parse(from.kind, *from.text)
-		found, _ = db.parsed.LoadOrStore(key, result)
+		found, _ = db.parsed.LoadOrStore(key, parse(from.kind, *from.text))
 	}
-	result := found.(parseResult)
-	return result.expression, result.err
+	return found.(*expression)
 }

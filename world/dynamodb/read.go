@@ -14,19 +14,9 @@ const maxPageBytes = 1 << 20
 
 // GetItem implements the operation. A read that is not consistent may see an earlier state, by lag.
 func (db *Database) GetItem(in *dynamodb.GetItemInput, lag Lag) (*dynamodb.GetItemOutput, error) {
-	t, err := db.table(in.TableName)
-	if err != nil {
-		return nil, err
-	}
-	s, expressions, err := db.bind(
-		in.ExpressionAttributeNames, nil, source{kindProjection, in.ProjectionExpression})
-	if err != nil {
-		return nil, err
-	}
-	key, err := t.keyValue(in.Key, true)
-	if err != nil {
-		return nil, err
-	}
+	t := db.table(in.TableName)
+	s, expressions := db.bind(in.ExpressionAttributeNames, nil, source{kindProjection, in.ProjectionExpression})
+	key := t.keyValue(in.Key, true)
 	found := t.items[key]
 	if !aws.ToBool(in.ConsistentRead) {
 		if earlier, hidden := db.hiddenChanges(t, lag)[key]; hidden {
@@ -53,9 +43,9 @@ type page struct {
 
 // read returns a page of sorted candidates, as the part that both outputs have. The items that match a condition of the
 // key follow each other.
-func (p *page) read(candidates []*stored) (*dynamodb.QueryOutput, error) {
+func (p *page) read(candidates []*stored) *dynamodb.QueryOutput {
 	if p.limit != nil && *p.limit < 1 {
-		return nil, validationError("Limit must be greater than or equal to 1")
+		refuse("the limit %d", *p.limit)
 	}
 	out := &dynamodb.QueryOutput{Items: []Item{}}
 	bytes := 0
@@ -84,7 +74,7 @@ func (p *page) read(candidates []*stored) (*dynamodb.QueryOutput, error) {
 			break
 		}
 	}
-	return out, nil
+	return out
 }
 
 // keyOf returns the key of an item in the index, or in the table.
@@ -99,79 +89,60 @@ func (p *page) keyOf(s *stored) Item {
 
 // Query implements the operation for an index, which may show an earlier state, by lag.
 func (db *Database) Query(in *dynamodb.QueryInput, lag Lag) (*dynamodb.QueryOutput, error) {
-	t, err := db.table(in.TableName)
-	if err != nil {
-		return nil, err
-	}
+	t := db.table(in.TableName)
 	if in.IndexName == nil {
 		notModelled("a query of a table, whose key has one attribute")
 	}
 	if aws.ToBool(in.ConsistentRead) {
-		return nil, validationError("Consistent reads are not supported on global secondary indexes")
+		refuse("a consistent read of an index")
 	}
-	p := &page{table: t, limit: in.Limit}
-	if p.index, err = t.indexNumber(*in.IndexName); err != nil {
-		return nil, err
-	}
-	var expressions []*expression
-	p.scope, expressions, err = db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+	s, expressions := db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
 		source{kindKey, in.KeyConditionExpression}, source{kindFilter, in.FilterExpression},
 		source{kindProjection, in.ProjectionExpression})
-	if err != nil {
-		return nil, err
+	p := &page{
+		table: t, scope: s, index: t.indexNumber(*in.IndexName), limit: in.Limit,
+		key: expressions[0], filter: expressions[1], output: expressions[2],
 	}
-	p.key, p.filter, p.output = expressions[0], expressions[1], expressions[2]
-	if p.key == nil {
-		return nil, validationError("Either the KeyConditions or KeyConditionExpression parameter must be specified")
-	}
-	partition, err := p.partition(t.indexes[p.index].hash)
-	if err != nil {
-		return nil, err
-	}
+	partition := p.partition(t.indexes[p.index].hash)
 	if in.ScanIndexForward != nil {
 		notModelled("a query backwards")
 	}
-	if err := p.setStart(in.ExclusiveStartKey, partition); err != nil {
-		return nil, err
-	}
-	return p.read(db.partition(t, p.index, partition, lag))
+	p.setStart(in.ExclusiveStartKey, partition)
+	return p.read(db.partition(t, p.index, partition, lag)), nil
 }
 
 // partition returns the value that the key's condition has for the partition key.
-func (p *page) partition(hash string) (string, error) {
-	for path, value := range p.key.equalities {
-		if text, isText := p.scope.values[value].(*types.AttributeValueMemberS); isText && p.scope.name(path) == hash {
-			return text.Value, nil
+func (p *page) partition(hash string) string {
+	if p.key != nil {
+		for path, value := range p.key.equalities {
+			text, isText := p.scope.values[value].(*types.AttributeValueMemberS)
+			if isText && p.scope.name(path) == hash {
+				return text.Value
+			}
 		}
 	}
-	return "", validationError("Query condition missed key schema element: " + hash)
+	refuse("the key's condition has no value of %s", hash)
+	return ""
 }
 
 // setStart makes the page begin after a key.
-func (p *page) setStart(startKey Item, partition string) error {
+func (p *page) setStart(startKey Item, partition string) {
 	p.start = func(*stored) bool { return true }
 	if len(startKey) == 0 {
-		return nil
+		return
 	}
-	invalid := validationError("The provided starting key is invalid")
-	key, err := p.table.keyValue(startKey, p.index < 0)
-	if err != nil {
-		return invalid
-	}
+	key := p.table.keyValue(startKey, p.index < 0)
 	if p.index < 0 {
 		p.start = func(s *stored) bool { return s.key > key }
-		return nil
+		return
 	}
-	from, err := p.table.newStored(key, maps.Clone(startKey))
-	if err != nil || len(startKey) != 3 || !from.positions[p.index].present {
-		return invalid
-	}
-	if from.positions[p.index].partition != partition {
-		return validationError("The provided starting key is outside query boundaries based on provided conditions")
+	from := p.table.newStored(key, maps.Clone(startKey))
+	position := from.positions[p.index]
+	if len(startKey) != 3 || !position.present || position.partition != partition {
+		refuse("the start key %s is not one of the partition %q", ItemJSON(startKey), partition)
 	}
 	compare := comparePositions(p.index)
 	p.start = func(s *stored) bool { return compare(s, from) > 0 }
-	return nil
 }
 
 // partition returns the items of a partition, sorted, as of lag. The result is shared: the caller must not change it.
@@ -196,31 +167,20 @@ func (db *Database) partition(t *table, n int, partition string, lag Lag) []*sto
 
 // Scan implements the operation, for a table, in the order of the keys. It always sees the latest state.
 func (db *Database) Scan(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
-	t, err := db.table(in.TableName)
-	if err != nil {
-		return nil, err
-	}
+	t := db.table(in.TableName)
 	if in.IndexName != nil || in.Segment != nil {
 		notModelled("a scan of an index or of a segment")
 	}
-	s, expressions, err := db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+	s, expressions := db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
 		source{kindFilter, in.FilterExpression}, source{kindProjection, in.ProjectionExpression})
-	if err != nil {
-		return nil, err
-	}
 	p := &page{table: t, index: -1, limit: in.Limit, scope: s, filter: expressions[0], output: expressions[1]}
-	if err := p.setStart(in.ExclusiveStartKey, ""); err != nil {
-		return nil, err
-	}
+	p.setStart(in.ExclusiveStartKey, "")
 	keys := t.sortedKeys()
 	candidates := make([]*stored, len(keys))
 	for i, key := range keys {
 		candidates[i] = t.items[key]
 	}
-	out, err := p.read(candidates)
-	if err != nil {
-		return nil, err
-	}
+	out := p.read(candidates)
 	return &dynamodb.ScanOutput{
 		Items: out.Items, Count: out.Count, ScannedCount: out.ScannedCount, LastEvaluatedKey: out.LastEvaluatedKey,
 	}, nil

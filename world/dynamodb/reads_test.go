@@ -21,9 +21,6 @@ func drawGet(t *rapid.T) step {
 		input.ProjectionExpression = aws.String("pk, v, #s")
 		input.ExpressionAttributeNames = map[string]string{"#s": "status"}
 	}
-	if rarely(t) {
-		input.TableName = aws.String("unknown")
-	}
 	return step{"get " + *input.TableName + " " + image(input.Key), func(ctx context.Context, e engine) string {
 		out, err := e.GetItem(ctx, input)
 		if err != nil {

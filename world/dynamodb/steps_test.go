@@ -19,8 +19,18 @@ type step struct {
 	call func(ctx context.Context, e engine) string
 }
 
-func (s step) run(t rapid.TB, e engine) string {
+// run runs the step. A request that the model refuses is the engines' ValidationException.
+func (s step) run(t rapid.TB, e engine) (result string) {
 	t.Helper()
+	defer func() {
+		switch failure := recover().(type) {
+		case nil:
+		case invalidRequest:
+			result = invalid
+		default:
+			panic(failure)
+		}
+	}()
 	return s.call(context.Background(), e)
 }
 

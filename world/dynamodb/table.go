@@ -50,34 +50,20 @@ type index struct {
 }
 
 // keyValue reads the key of an item or of a request. exact refuses further attributes.
-func (t *table) keyValue(item Item, exact bool) (string, error) {
+func (t *table) keyValue(item Item, exact bool) string {
 	value, isText := item[t.key].(*types.AttributeValueMemberS)
-	switch {
-	case !isText && item[t.key] != nil:
-		return "", validationError("One or more parameter values were invalid: Type mismatch for key " + t.key)
-	case !isText:
-		return "", validationError("One or more parameter values were invalid: Missing the key " + t.key)
-	case exact && len(item) > 1:
-		return "", validationError("The provided key element does not match the schema")
-	case value.Value == "":
-		return "", validationError("One or more parameter values are not valid. The AttributeValue for a key " +
-			"attribute cannot contain an empty string value. Key: " + t.key)
-	case len(value.Value) > maxHashKey:
-		return "", validationError("One or more parameter values were invalid: Size of hashkey has exceeded the " +
-			"maximum size limit of2048 bytes")
+	if !isText || value.Value == "" || len(value.Value) > maxHashKey || exact && len(item) > 1 {
+		refuse("the key of table %s in %s", t.name, ItemJSON(item))
 	}
-	return value.Value, nil
+	return value.Value
 }
 
-// newStored makes the version of an item, whose map it takes over. An invalid value or index key, or too large an item,
-// is a ValidationException.
-func (t *table) newStored(key string, item Item) (*stored, error) {
-	size, binary, err := checkValues(item)
-	if err != nil {
-		return nil, err
-	}
+// newStored makes the version of an item, whose map it takes over. It refuses an invalid value or index key, and too
+// large an item.
+func (t *table) newStored(key string, item Item) *stored {
+	size, binary := checkValues(item)
 	if size > maxItemBytes {
-		return nil, validationError("Item size has exceeded the maximum allowed size")
+		refuse("the item %s has %d bytes", key, size)
 	}
 	s := &stored{key: key, item: item, bytes: size, binary: binary}
 	s.copyBinary(item)
@@ -85,19 +71,13 @@ func (t *table) newStored(key string, item Item) (*stored, error) {
 		s.positions = make([]position, len(t.indexes))
 	}
 	for i, x := range t.indexes {
-		partition, hasPartition, err := x.keyText(item, x.hash, types.ScalarAttributeTypeS, maxHashKey)
-		if err != nil {
-			return nil, err
-		}
-		sort, hasSort, err := x.keyText(item, x.sort, x.sortType, maxSortKey)
-		if err != nil {
-			return nil, err
-		}
+		partition, hasPartition := x.keyText(item, x.hash, types.ScalarAttributeTypeS, maxHashKey)
+		sort, hasSort := x.keyText(item, x.sort, x.sortType, maxSortKey)
 		if hasPartition && hasSort {
 			s.positions[i] = position{present: true, partition: partition, sort: sort}
 		}
 	}
-	return s, nil
+	return s
 }
 
 // copyBinary replaces the binary attributes of an item by copies, so that a caller can change its bytes.
@@ -132,30 +112,21 @@ func (s *stored) selected(names []string) Item {
 // keyText reads a key attribute of an index as a text whose order is the order of the values.
 func (x *index) keyText(
 	item Item, name string, want types.ScalarAttributeType, maxBytes int,
-) (text string, present bool, err error) {
-	mismatch := func() error {
-		return validationError("One or more parameter values were invalid: Type mismatch for Index Key " + name +
-			" Expected: " + string(want) + " IndexName: " + x.name)
-	}
+) (text string, present bool) {
 	switch value := item[name].(type) {
 	case nil:
-		return "", false, nil
+		return "", false
 	case *types.AttributeValueMemberS:
-		switch {
-		case want != types.ScalarAttributeTypeS:
-			return "", false, mismatch()
-		case value.Value == "", len(value.Value) > maxBytes:
-			return "", false, validationError("One or more parameter values are not valid. The value of the index " +
-				"key " + name + " is empty or too long. IndexName: " + x.name)
+		if want == types.ScalarAttributeTypeS && value.Value != "" && len(value.Value) <= maxBytes {
+			return value.Value, true
 		}
-		return value.Value, true, nil
 	case *types.AttributeValueMemberN:
-		if want != types.ScalarAttributeTypeN {
-			return "", false, mismatch()
+		if want == types.ScalarAttributeTypeN {
+			return numberSortText(value.Value), true
 		}
-		return numberSortText(value.Value), true, nil
 	}
-	return "", false, mismatch()
+	refuse("the value of %s, a key of index %s", name, x.name)
+	return "", false
 }
 
 // replace stores a version of an item, or deletes the item if next is nil.
@@ -235,10 +206,10 @@ func (t *table) sortedKeys() []string {
 }
 
 // indexNumber finds an index by name.
-func (t *table) indexNumber(name string) (int, error) {
+func (t *table) indexNumber(name string) int {
 	n := slices.IndexFunc(t.indexes, func(x *index) bool { return x.name == name })
 	if n < 0 {
-		return 0, validationError("The table does not have the specified index: " + name)
+		refuse("table %s has no index %s", t.name, name)
 	}
-	return n, nil
+	return n
 }

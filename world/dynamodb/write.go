@@ -1,6 +1,8 @@
 package dynamodb
 
 import (
+	"errors"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -17,63 +19,47 @@ type write struct {
 	scope     *scope
 	returnOld bool // in the error of a failed condition
 	// compute returns the item's next version, nil for none.
-	compute func(old Item) (*stored, error)
+	compute func(old Item) *stored
 	changed []string // the attributes that an update names
 }
 
 // newWrite checks the parts that all writes have. For a put, in.Key is the whole item, and exactKey is false. update is
 // nil for a write without one.
-func (db *Database) newWrite(in *types.Update, exactKey bool) (w *write, update *expression, err error) {
+func (db *Database) newWrite(in *types.Update, exactKey bool) (w *write, update *expression) {
 	failedItem := types.ReturnValuesOnConditionCheckFailureAllOld
-	w = &write{returnOld: in.ReturnValuesOnConditionCheckFailure == failedItem}
-	var expressions []*expression
-	w.scope, expressions, err = db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+	s, expressions := db.bind(in.ExpressionAttributeNames, in.ExpressionAttributeValues,
 		source{kindCondition, in.ConditionExpression}, source{kindUpdate, in.UpdateExpression})
-	if err == nil {
-		w.table, err = db.table(in.TableName)
+	w = &write{
+		table: db.table(in.TableName), scope: s, condition: expressions[0],
+		returnOld: in.ReturnValuesOnConditionCheckFailure == failedItem,
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	w.condition, update = expressions[0], expressions[1]
-	w.key, err = w.table.keyValue(in.Key, exactKey)
-	return w, update, err
+	w.key = w.table.keyValue(in.Key, exactKey)
+	return w, expressions[1]
 }
 
-func (db *Database) newPut(p *types.Put) (*write, error) {
-	w, _, err := db.newWrite(&types.Update{
+func (db *Database) newPut(p *types.Put) *write {
+	w, _ := db.newWrite(&types.Update{
 		TableName: p.TableName, Key: p.Item, ConditionExpression: p.ConditionExpression,
 		ExpressionAttributeNames: p.ExpressionAttributeNames, ExpressionAttributeValues: p.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: p.ReturnValuesOnConditionCheckFailure,
 	}, false)
-	if err != nil {
-		return nil, err
-	}
-	version, err := w.table.newStored(w.key, p.Item)
-	w.compute = func(Item) (*stored, error) { return version, nil }
-	return w, err
+	version := w.table.newStored(w.key, p.Item)
+	w.compute = func(Item) *stored { return version }
+	return w
 }
 
-func (db *Database) newUpdate(u *types.Update) (*write, error) {
-	w, update, err := db.newWrite(u, true)
-	if err != nil {
-		return nil, err
-	}
+func (db *Database) newUpdate(u *types.Update) *write {
+	w, update := db.newWrite(u, true)
 	if update == nil {
 		update = &expression{}
 	}
-	if err := update.checkUpdates(w.scope, w.table.key); err != nil {
-		return nil, err
-	}
-	w.compute = func(old Item) (*stored, error) {
-		next, changed, err := update.update(w.scope, old, u.Key)
-		if err != nil {
-			return nil, err
-		}
+	update.checkUpdates(w.scope, w.table.key)
+	w.compute = func(old Item) *stored {
+		next, changed := update.update(w.scope, old, u.Key)
 		w.changed = changed
 		return w.table.newStored(w.key, next)
 	}
-	return w, nil
+	return w
 }
 
 // evaluate checks the condition and computes the next version. A false condition is a
@@ -87,14 +73,11 @@ func (w *write) evaluate() (*stored, error) {
 		}
 		return nil, failed
 	}
-	return w.compute(old.itemOrNil())
+	return w.compute(old.itemOrNil()), nil
 }
 
-// apply performs a single write, unless its request is invalid, and returns the item's new version.
-func (db *Database) apply(w *write, invalid error) (*stored, error) {
-	if invalid != nil {
-		return nil, invalid
-	}
+// apply performs a single write and returns the item's new version.
+func (db *Database) apply(w *write) (*stored, error) {
 	next, err := w.evaluate()
 	if err == nil {
 		db.commit(w.table, w.key, next)
@@ -104,13 +87,13 @@ func (db *Database) apply(w *write, invalid error) (*stored, error) {
 
 // PutItem implements the operation.
 func (db *Database) PutItem(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
-	w, err := db.newPut(&types.Put{
+	w := db.newPut(&types.Put{
 		TableName: in.TableName, Item: in.Item, ConditionExpression: in.ConditionExpression,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
 	})
 	refuseReturnValues(in.ReturnValues)
-	if _, err := db.apply(w, err); err != nil {
+	if _, err := db.apply(w); err != nil {
 		return nil, err
 	}
 	return &dynamodb.PutItemOutput{}, nil
@@ -118,13 +101,13 @@ func (db *Database) PutItem(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput,
 
 // UpdateItem implements the operation. It can return the new values of the attributes that it changed.
 func (db *Database) UpdateItem(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
-	w, err := db.newUpdate(&types.Update{
+	w := db.newUpdate(&types.Update{
 		TableName: in.TableName, Key: in.Key,
 		ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
 		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
 	})
-	next, err := db.apply(w, err)
+	next, err := db.apply(w)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +124,7 @@ func (db *Database) DeleteItem(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteIt
 		notModelled("the condition of a deletion")
 	}
 	refuseReturnValues(in.ReturnValues)
-	w, _, err := db.newWrite(&types.Update{TableName: in.TableName, Key: in.Key}, true)
-	if err != nil {
-		return nil, err
-	}
+	w, _ := db.newWrite(&types.Update{TableName: in.TableName, Key: in.Key}, true)
 	db.commit(w.table, w.key, nil)
 	return &dynamodb.DeleteItemOutput{}, nil
 }
@@ -161,17 +141,14 @@ func (db *Database) TransactWriteItems(
 	in *dynamodb.TransactWriteItemsInput,
 ) (*dynamodb.TransactWriteItemsOutput, error) {
 	if len(in.TransactItems) == 0 || len(in.TransactItems) > maxTransactItems {
-		return nil, validationError("Member must have length between 1 and 100: transactItems")
+		refuse("a transaction of %d writes", len(in.TransactItems))
 	}
 	writes := make([]*write, len(in.TransactItems))
 	for i, item := range in.TransactItems {
-		w, err := db.newTransactWrite(item)
-		if err != nil {
-			return nil, err
-		}
+		w := db.newTransactWrite(item)
 		for _, earlier := range writes[:i] {
 			if earlier.table == w.table && earlier.key == w.key {
-				return nil, validationError("Transaction request cannot include multiple operations on one item")
+				refuse("a transaction with two writes of %s", w.key)
 			}
 		}
 		writes[i] = w
@@ -197,7 +174,7 @@ func (db *Database) TransactWriteItems(
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }
 
-func (db *Database) newTransactWrite(item types.TransactWriteItem) (*write, error) {
+func (db *Database) newTransactWrite(item types.TransactWriteItem) *write {
 	switch {
 	case item.Put != nil:
 		return db.newPut(item.Put)
@@ -206,18 +183,17 @@ func (db *Database) newTransactWrite(item types.TransactWriteItem) (*write, erro
 	case item.Delete != nil, item.ConditionCheck != nil:
 		notModelled("a deletion or a condition check in a transaction")
 	}
-	return nil, validationError("TransactItems can only contain one of Check, Put, Update or Delete")
+	refuse("a transaction with a write of no kind")
+	return nil
 }
 
 // cancellationReason describes the outcome of one write of a transaction.
 func cancellationReason(err error) types.CancellationReason {
-	switch failure := err.(type) { //nolint:errorlint // evaluate wraps no error
-	case nil:
+	failure, failed := errors.AsType[*types.ConditionalCheckFailedException](err)
+	if !failed {
 		return types.CancellationReason{Code: aws.String("None")}
-	case *types.ConditionalCheckFailedException:
-		return types.CancellationReason{
-			Code: aws.String("ConditionalCheckFailed"), Message: failure.Message, Item: failure.Item,
-		}
 	}
-	return types.CancellationReason{Code: aws.String("ValidationError"), Message: aws.String(errorMessage(err))}
+	return types.CancellationReason{
+		Code: aws.String("ConditionalCheckFailed"), Message: failure.Message, Item: failure.Item,
+	}
 }
