@@ -60,7 +60,7 @@ func (r *Gateway) newRecorder() *awscalls.Recorder {
 	for _, secret := range r.template.Secrets {
 		resources[secret.Name] = secret.LogicalID
 	}
-	return awscalls.New(functions, resources, r.functionAccessKey(""), func() {})
+	return awscalls.New(functions, resources, r.functionAccessKey(""))
 }
 
 func (r *Gateway) build(ctx context.Context) error {

@@ -38,7 +38,6 @@ type Recorder struct {
 	functionsByKey map[string]string
 	logicalIDs     map[string]string
 	runAccessKey   string
-	onChange       func()
 
 	mu   sync.Mutex
 	seen map[Call]bool
@@ -46,11 +45,10 @@ type Recorder struct {
 
 // New returns an empty Recorder. It records only the calls of functionsByKey, functions by access key. logicalIDs are
 // those of tables and secrets by name. DynamoDB sees every call under runAccessKey, because some databases separate
-// data by access key. onChange is called after each new kind of call.
-func New(functionsByKey, logicalIDs map[string]string, runAccessKey string, onChange func()) *Recorder {
+// data by access key.
+func New(functionsByKey, logicalIDs map[string]string, runAccessKey string) *Recorder {
 	return &Recorder{
-		functionsByKey: functionsByKey, logicalIDs: logicalIDs, runAccessKey: runAccessKey, onChange: onChange,
-		seen: map[Call]bool{},
+		functionsByKey: functionsByKey, logicalIDs: logicalIDs, runAccessKey: runAccessKey, seen: map[Call]bool{},
 	}
 }
 
@@ -62,16 +60,11 @@ func (r *Recorder) Calls() []Call {
 }
 
 func (r *Recorder) addCalls(function string, calls []Call) {
-	changed := false
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, call := range calls {
 		call.Function = function
-		changed = changed || !r.seen[call]
 		r.seen[call] = true
-	}
-	r.mu.Unlock()
-	if changed {
-		r.onChange()
 	}
 }
 

@@ -47,7 +47,7 @@ func NewOnLocalAWS(t *testing.T) (*Tool, *awsclient.Client, *awscalls.Recorder) 
 	}
 	record := awscalls.New(map[string]string{"LOCAL": "gatewayctl"}, map[string]string{
 		"ledger": "LedgerTable", "merchants": "MerchantTable", "limits": "LimitTable",
-	}, "LOCAL", func() {})
+	}, "LOCAL")
 	database := httptest.NewServer(record.WrapDynamoDB(streams.NewProxy(engine)))
 	t.Cleanup(database.Close)
 	server := httptest.NewServer(record.WrapSecretsManager(vault))
