@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mobilegateway/e2e/harness"
 )
 
 // parallelRequests is how many requests a flood sends in parallel.
@@ -124,9 +126,16 @@ func (g *target) send(a *requestBuilder) (observation, error) {
 	return exchange(newClient(), request)
 }
 
-// sendLookup looks a payment of the first merchant up.
-func (g *target) sendLookup(order string) (observation, error) {
-	return g.send(newLookup(g.MerchantCredentials, order))
+// checkStatus looks a payment of the first merchant up, which must have a status.
+func (g *target) checkStatus(order, want string) error {
+	found, err := g.send(newLookup(g.MerchantCredentials, order))
+	if err != nil {
+		return err
+	}
+	if got, err := found.textValue("status"); err != nil || got != want {
+		return found.errorf("the status is %q, want %q", got, want)
+	}
+	return nil
 }
 
 // checkResponses allows equal 201s and 409s. It returns a 201.
@@ -188,21 +197,18 @@ func (f floodOperation) checkEffect(t *testing.T, g *target, key string, created
 // eventually repeats a check until it returns no error, and returns its value.
 func eventually[T any](t testing.TB, wait time.Duration, check func() (T, error)) T {
 	t.Helper()
-	started := time.Now()
-	for {
-		value, err := check()
-		if err == nil {
-			return value
-		}
-		if time.Since(started) > wait {
-			t.Fatalf("timeout after %s: %v", wait, err)
-		}
-		time.Sleep(pollInterval)
-	}
+	var value T
+	eventuallyNoError(t, wait, func() (err error) {
+		value, err = check()
+		return err
+	})
+	return value
 }
 
 // eventuallyNoError repeats a check until it returns no error.
 func eventuallyNoError(t testing.TB, wait time.Duration, check func() error) {
 	t.Helper()
-	eventually(t, wait, func() (struct{}, error) { return struct{}{}, check() })
+	if err := harness.Poll(t.Context(), wait, check); err != nil {
+		t.Fatalf("timeout after %s: %v", wait, err)
+	}
 }

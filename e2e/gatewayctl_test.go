@@ -93,21 +93,15 @@ type createdMerchant struct {
 func (e *ctlSession) createMerchant(name, notifyURL string) createdMerchant {
 	e.t.Helper()
 	var created struct {
-		ID            string `json:"id"`
-		AccessToken   string `json:"access_token"`
-		ClientID      string `json:"client_id"`
-		ClientSecret  string `json:"client_secret"`
-		WebhookSecret string `json:"webhook_secret"`
-		BaseURL       string `json:"base_url"`
-		ServiceID     string `json:"service_id"`
-		ApplicationID string `json:"application_id"`
-		ContactID     string `json:"contact_id"`
+		local.MerchantCredentials
+		ID         string   `json:"id"`
+		OnBehalfOf []string `json:"on_behalf_of"` // of the profile
+		BaseURL    string   `json:"base_url"`
 	}
 	e.mustRun("merchant add "+name+" --country ci --operator sandbox --notif-url "+notifyURL+confirmFlags, &created)
-	made := createdMerchant{e.target.MerchantCredentials, created.ID, notifyURL}
-	made.Merchant, made.OnBehalfOf, made.AccessToken = name, name, created.AccessToken
-	made.ClientID, made.ClientSecret, made.WebhookSecret = created.ClientID, created.ClientSecret, created.WebhookSecret
-	made.ServiceID, made.ApplicationID, made.ContactID = created.ServiceID, created.ApplicationID, created.ContactID
+	made := createdMerchant{created.MerchantCredentials, created.ID, notifyURL}
+	made.Merchant, made.OnBehalfOf = name, name
+	made.GWToken, made.GWAlias = e.target.GWToken, e.target.GWAlias // every merchant may charge this payer
 	if created.BaseURL != e.target.BaseURL {
 		e.t.Errorf("merchant add shows the base address %q, want %q", created.BaseURL, e.target.BaseURL)
 	}

@@ -209,9 +209,7 @@ func (f floodOperation) appliedBefore(g *target, key string, response observatio
 	if f.name == "sms" {
 		return response.header.Get("Location") != ""
 	}
-	found, err := g.sendLookup(key)
-	status, _ := found.textValue("status")
-	return err == nil && f.name == "pay" && status == "successful"
+	return f.name == "pay" && g.checkStatus(key, "successful") == nil
 }
 
 // checkNotifiedOnce waits for the notification of a status and checks that all attempts have one webhook-id.

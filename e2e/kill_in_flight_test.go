@@ -46,7 +46,7 @@ func TestKillWithPaymentsInFlight(t *testing.T) {
 		t.Skip("the sweep delivers for a killed relay after 60 seconds")
 	}
 	t.Parallel()
-	dir, port := newRunDir(t), "PORT="+freePorts(t)
+	dir, port := t.TempDir(), "PORT="+freePorts(t)
 	p := startMakeRun(t, dir, port, "SPEED=60")
 	g := p.waitReady(t)
 	payments := newPayments(g)
@@ -141,16 +141,7 @@ func retryUntilAccepted(t *testing.T, g *target, one payment) {
 
 // checkFinal waits for the final status, the notification and the effects of a payment.
 func (p payment) checkFinal(t *testing.T, g *target) {
-	eventuallyNoError(t, notificationTimeout, func() error {
-		response, err := g.sendLookup(p.order)
-		if err != nil {
-			return err
-		}
-		if status, _ := response.textValue("status"); status != p.status {
-			return response.errorf("not %s yet", p.status)
-		}
-		return nil
-	})
+	eventuallyNoError(t, notificationTimeout, func() error { return g.checkStatus(p.order, p.status) })
 	checkNotifiedOnce(t, g, p.order, p.status)
 	expected := 0
 	if p.status == "successful" {

@@ -34,26 +34,6 @@ type makeProcess struct {
 	output bytes.Buffer
 }
 
-// newRunDir returns a folder for a run. It shares the functions' programs with the other runs of the checkout.
-func newRunDir(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "local")
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared := filepath.Join(root, ".local", "bin")
-	for _, folder := range []string{dir, shared} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(shared, filepath.Join(dir, "bin")); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // startMakeRun starts make run in its own process group, as a terminal does.
 func startMakeRun(t *testing.T, dir string, environment ...string) *makeProcess {
 	t.Helper()

@@ -23,7 +23,7 @@ func TestNotificationLatency(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the measurement takes several seconds")
 	}
-	g := startMakeRun(t, newRunDir(t), "PORT=0", "SPEED=60").waitReady(t)
+	g := startMakeRun(t, t.TempDir(), "PORT=0", "SPEED=60").waitReady(t)
 	elapsed := make([]time.Duration, timedPayments)
 	forEachParallel(parallelTimed, timedPayments, func(i int) {
 		elapsed[i] = measureNotification(t, g, g.Merchant+"_"+g.newID())

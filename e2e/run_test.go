@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,30 +19,13 @@ import (
 func TestMakeRun(t *testing.T) {
 	requireLocalRun(t)
 	t.Parallel()
-	dir := newRunDir(t)
+	dir := t.TempDir()
 	p := startMakeRun(t, dir, "PORT=0", "SPEED=60")
 	g := p.waitReady(t)
 	t.Run("run.json has the contract's fields and nothing else", func(t *testing.T) { checkRunJSON(t, g.path) })
 	t.Run("the three printed curl lines work", func(t *testing.T) { checkCurl(t, p) })
-	t.Run("run.json has the current processes", func(t *testing.T) {
-		for _, name := range []string{"charge", "pay", "sms"} {
-			if len(g.functionPIDs(t)[name]) == 0 {
-				t.Errorf("no process of %s", name)
-			}
-		}
-	})
-	t.Run("a second run on the same folder", func(t *testing.T) {
-		checkStartRefused(t, dir, "another run uses", "PORT=0")
-	})
-	t.Run("a port in use", func(t *testing.T) {
-		address, err := url.Parse(g.BaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkStartRefused(t, newRunDir(t), "port "+address.Port()+" is in use", "PORT="+address.Port())
-	})
 	t.Run("a broken setting", func(t *testing.T) {
-		checkStartRefused(t, newRunDir(t), "SPEED must be", "PORT=0", "SPEED=fast")
+		checkStartRefused(t, t.TempDir(), "SPEED must be", "PORT=0", "SPEED=fast")
 	})
 
 	a := mustCharge(t, g, "survivor")
@@ -86,7 +68,7 @@ func TestExitStopsAllProcesses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := startMakeRun(t, newRunDir(t), "PORT=0")
+			p := startMakeRun(t, t.TempDir(), "PORT=0")
 			before := processIDs(p.waitReady(t).PIDs)
 			if err := syscall.Kill(p.Process.Pid, signal); err != nil {
 				t.Fatal(err)
@@ -106,7 +88,7 @@ func TestRunEndsWithParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	command := exec.Command(buildCommand(t, "gateway-local"))
-	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+newRunDir(t),
+	command.Env = append(os.Environ(), "PORT=0", "LOCAL_DIR="+t.TempDir(),
 		fmt.Sprintf("PARENT_PID=%d", ended.ProcessState.Pid()))
 	if output, err := command.CombinedOutput(); err != nil || strings.Contains(string(output), "curl") {
 		t.Errorf("the run started without its parent: %v\n%s", err, output)

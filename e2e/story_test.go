@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -8,9 +9,11 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"mobilegateway/e2e/harness"
 )
 
-// pollInterval is the pause between two attempts of eventually.
+// pollInterval is the pause between two attempts of a command.
 const pollInterval = 100 * time.Millisecond
 
 // story is the state of one running script.
@@ -142,17 +145,10 @@ func eventuallyCommand(s *story, arguments []string) error {
 		return err
 	}
 	wait = scaledWait(wait)
-	started := time.Now()
-	for {
-		err := run(s)
-		if err == nil {
-			return nil
-		}
-		if time.Since(started) > wait {
-			return fmt.Errorf("not within %s: %w", wait, err)
-		}
-		time.Sleep(pollInterval)
+	if err := harness.Poll(context.Background(), wait, func() error { return run(s) }); err != nil {
+		return fmt.Errorf("not within %s: %w", wait, err)
 	}
+	return nil
 }
 
 // consistentlyCommand repeats a command, which must succeed all the time: consistently 2s notifications $ORDER

@@ -214,7 +214,7 @@ func (s stubStory) pay(ending string, want stubEnd) {
 	if s.platform.channel == "web" {
 		s.confirm(created, cmp.Or(s.platform.pageNumbers, s.platform.numbers)+ending)
 	}
-	eventuallyNoError(s, stubWait, func() error { return s.checkStatus(order, want.status) })
+	eventuallyNoError(s, stubWait, func() error { return s.target.checkStatus(order, want.status) })
 	if callbacks := map[string]int{"1006": 3, "1007": 2}[ending]; callbacks > 0 {
 		eventuallyNoError(s, stubWait, func() error { return s.checkCallbacks(order, callbacks) })
 	}
@@ -226,7 +226,7 @@ func (s stubStory) pay(ending string, want stubEnd) {
 			s.Error(repeated.errorf("the repeated request is not a replay"))
 		}
 	}
-	for _, err := range []error{s.checkStatus(order, want.status), s.checkEffects(order, want.effects)} {
+	for _, err := range []error{s.target.checkStatus(order, want.status), s.checkEffects(order, want.effects)} {
 		if err != nil {
 			s.Error(err)
 		}
@@ -268,17 +268,6 @@ func (s stubStory) confirm(created observation, number string) {
 	if response.StatusCode >= http.StatusBadRequest {
 		s.Fatalf("the page of the payment responded %d", response.StatusCode)
 	}
-}
-
-func (s stubStory) checkStatus(order, want string) error {
-	found, err := s.target.send(newLookup(s.target.MerchantCredentials, order))
-	if err != nil {
-		return err
-	}
-	if got, err := found.textValue("status"); err != nil || got != want {
-		return found.errorf("the status is %q, want %q", got, want)
-	}
-	return nil
 }
 
 func (s stubStory) checkNotified(order, want string) error {
@@ -362,6 +351,6 @@ func (s stubStory) follow(c stubScript) {
 	s.send(payment, c.end.response)
 	s.send(payment, c.end.response)
 	eventuallyNoError(s, stubWait, func() error {
-		return errors.Join(s.checkStatus(order, c.end.status), s.checkEffects(order, c.end.effects))
+		return errors.Join(s.target.checkStatus(order, c.end.status), s.checkEffects(order, c.end.effects))
 	})
 }

@@ -21,9 +21,6 @@ import (
 // maxTailBytes is how much of a failed command's output an error shows, in bytes.
 const maxTailBytes = 3000
 
-// pollInterval is the pause between two checks of Poll.
-const pollInterval = 50 * time.Millisecond
-
 // Process is a child process that runs until this worker ends.
 type Process struct {
 	command *exec.Cmd
@@ -70,19 +67,6 @@ func (p *Process) WaitReady(ctx context.Context, timeout time.Duration, address 
 		return fmt.Errorf("%s does not respond: %w\n%s", address, err, fileTail(p.log))
 	}
 	return nil
-}
-
-// Poll calls check until it succeeds. It returns the last error after the timeout or when ctx ends.
-func Poll(ctx context.Context, timeout time.Duration, check func() error) error {
-	for deadline := time.Now().Add(timeout); ; time.Sleep(pollInterval) {
-		err := check()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return errors.Join(context.Cause(ctx), err)
-		}
-	}
 }
 
 // Command is a program that runs to its end. Its output goes to the file Log.

@@ -151,6 +151,22 @@ func InstallNodeLibrary(ctx context.Context, root string) error {
 	return nil
 }
 
+// pollInterval is the pause between two checks of Poll.
+const pollInterval = 50 * time.Millisecond
+
+// Poll calls check until it succeeds. It returns the last error after the timeout or when ctx ends.
+func Poll(ctx context.Context, timeout time.Duration, check func() error) error {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(pollInterval) {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
 // callTimeout bounds a Call. A function responds within 60 seconds after its container has started.
 const callTimeout = 2 * time.Minute
 
