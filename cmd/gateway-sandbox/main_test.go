@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/localtest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/carrierapi"
@@ -176,23 +177,12 @@ func (p *program) stop() {
 
 func (p *program) call(method, path, bearer, body string) (int, string) {
 	p.Helper()
-	request, err := http.NewRequest(method, p.url+path, strings.NewReader(body))
-	if err != nil {
-		p.Fatal(err)
-	}
+	header := http.Header{}
 	if bearer != "" {
-		request.Header.Set("Authorization", "Bearer "+bearer)
+		header.Set("Authorization", "Bearer "+bearer)
 	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		p.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		p.Fatal(err)
-	}
-	return response.StatusCode, string(text)
+	status, _, text := localtest.Send(p, method, p.url+path, body, header)
+	return status, text
 }
 
 // credentials is OPERATOR_CREDENTIALS_SECRET with one account.
@@ -240,17 +230,12 @@ func TestGatewayDriverAgainstSandbox(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &issued); err != nil || status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	page, err := http.NewRequest(http.MethodPost, paid.PaymentURL, strings.NewReader(url.Values{
-		"msisdn": {issued.MSISDN}, "pin": {issued.PIN}, "action": {"confirm"}}.Encode()))
-	if err != nil {
-		t.Fatal(err)
+	form := url.Values{"msisdn": {issued.MSISDN}, "pin": {issued.PIN}, "action": {"confirm"}}.Encode()
+	status, redirect, _ := localtest.Send(t, "POST", paid.PaymentURL, form,
+		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	if redirect.Get("Location") != merchant.URL+"/return" {
+		t.Fatalf("no redirect to the merchant: %d %v", status, redirect)
 	}
-	page.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	redirect, err := http.DefaultTransport.RoundTrip(page)
-	if err != nil || redirect.Header.Get("Location") != merchant.URL+"/return" {
-		t.Fatalf("no redirect to the merchant: %v %v", redirect, err)
-	}
-	_ = redirect.Body.Close()
 	if body := <-callbacks; !strings.Contains(body, `"status":"successful"`) {
 		t.Errorf("callback %s", body)
 	}

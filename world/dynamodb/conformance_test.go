@@ -52,13 +52,7 @@ func schemas() []*dynamodb.CreateTableInput {
 // newEndpointClient returns a client of Dynoxide, or of the reference that the environment names, with empty tables.
 func newEndpointClient(t *testing.T) *dynamodb.Client {
 	t.Helper()
-	client := dynamodb.New(dynamodb.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(dynamotest.StartEndpoint(t)), Retryer: aws.NopRetryer{},
-		HTTPClient: &http.Client{},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
-		}),
-	})
+	client := dynamotest.NewClient(dynamotest.StartEndpoint(t), http.DefaultTransport)
 	for _, schema := range schemas() {
 		if _, err := client.CreateTable(t.Context(), schema); err != nil {
 			t.Fatal(err)
