@@ -129,10 +129,49 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.Sy
 		return exitWith(output.UsageError("%w", listMissingCommand(err)))
 	}
 	t.grammar.Reason = strings.TrimSpace(t.grammar.Reason)
-	return exitWith(parsed.Run(&session.Session{
+	return exitWith(runSelected(parsed, &session.Session{
 		Context: ctx, System: system, Flags: &t.grammar.Flags, Documents: output.CleanWriter{Next: out,
 			Clean: output.EscapeUnprintable},
 	}))
+}
+
+// runSelected runs the selected command. Its providers are the methods Provide... of the command and of those above it,
+// as for the parser's own Run, which guards none of them.
+func runSelected(parsed *kong.Context, s *session.Session) error {
+	parsed.Bind(s)
+	var commands []reflect.Value
+	for node := parsed.Selected(); node != nil; node = node.Parent {
+		commands = append(commands, node.Target.Addr())
+	}
+	for _, command := range slices.Backward(commands) { // the inner command's provider replaces an outer one
+		for method, provider := range command.Methods() {
+			if !strings.HasPrefix(method.Name, "Provide") {
+				continue
+			}
+			if err := parsed.BindToProvider(guardProvider(provider)); err != nil {
+				return err
+			}
+		}
+	}
+	results, err := parsed.Call(commands[0].MethodByName("Run").Interface())
+	if err != nil {
+		return err
+	}
+	err, _ = results[0].(error)
+	return err
+}
+
+// guardProvider returns the provider with each error as a pointer. The parser panics over one that is a struct, such as
+// context.DeadlineExceeded, and runs the command in spite of one that is a nil slice.
+func guardProvider(provider reflect.Value) any {
+	return reflect.MakeFunc(provider.Type(), func(arguments []reflect.Value) []reflect.Value {
+		results := provider.Call(arguments)
+		last := len(results) - 1
+		if err, failed := results[last].Interface().(error); failed {
+			results[last] = reflect.ValueOf(fmt.Errorf("%w", err))
+		}
+		return results
+	}).Interface()
 }
 
 // listMissingCommand lists all commands, by subject, in the error of a line that ends before its command. The parser's

@@ -3,12 +3,14 @@ package gatewayctl_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/accounts"
@@ -76,11 +78,73 @@ func (lateSecrets) Get(context.Context, string) (deployment.StoredSecret, error)
 	return deployment.StoredSecret{}, context.DeadlineExceeded
 }
 
-// The parser panics over an error that is a struct, as that of a deadline is, if it comes from what a command is given.
-func TestDeadlineOfASecretIsAFailure(t *testing.T) {
-	d, _ := gatewayctltest.NewShop(t)
-	d.ChangeStores(func(s *deployment.Stores) { s.Secrets = lateSecrets{s.Secrets} })
-	d.ExpectExit("keys add webhooks --yes --reason drill", gatewayctl.ExitFailed, "deadline exceeded")
+// lateLedger is a ledger whose response does not come in time.
+type lateLedger struct{ deployment.Ledger }
+
+func (lateLedger) Day(context.Context, string, time.Time, string, int) ([]ledger.Key, string, error) {
+	return nil, "", context.DeadlineExceeded
+}
+
+// noFaults is an error that is a nil slice.
+type noFaults []error
+
+func (noFaults) Error() string { return "deadline exceeded" }
+
+// A provider gives a command what it needs. If its error is a struct, as that of a deadline is, the parser panics. An
+// error that is a nil slice is none for the parser.
+func TestErrorOfAProviderIsAFailure(t *testing.T) {
+	fails := func(err error) func(*gatewayctltest.Tool) {
+		return func(d *gatewayctltest.Tool) {
+			d.Connect = func(deployment.System, deployment.Names) (*deployment.Stores, error) { return nil, err }
+		}
+	}
+	late := func(d *gatewayctltest.Tool) {
+		d.ChangeStores(func(s *deployment.Stores) {
+			s.Ledger, s.Secrets = lateLedger{s.Ledger}, lateSecrets{s.Secrets}
+		})
+	}
+	lines := map[string]string{
+		"session Flags.ProvideMerchants": "merchant list", "session MerchantArgument.ProvideProfile": "host list ShopA",
+		"keys RingArgument.ProvideRing": "keys list tokens", "attention Waiting.ProvideAttention": "attention",
+		"accounts Commands.ProvideCredentials":        "operator list",
+		"merchants WebhookSecrets.ProvideRing":        "webhook-secret show ShopA",
+		"merchants endpointSelection.ProvideSelected": "endpoint enable ShopA",
+	}
+	for provider, line := range lines {
+		for name, fail := range map[string]func(*gatewayctltest.Tool){
+			"a struct": fails(context.DeadlineExceeded), "a nil slice": fails(noFaults(nil)), "late": late,
+		} {
+			if name == "late" && strings.HasPrefix(provider, "session") {
+				continue // these read neither the ledger nor a secret
+			}
+			t.Run(provider+", "+name, func(t *testing.T) {
+				d, _ := gatewayctltest.NewShop(t)
+				fail(d)
+				d.ExpectExit(line+" --yes --reason drill", gatewayctl.ExitFailed, "deadline exceeded")
+			})
+		}
+	}
+	all := slices.AppendSeq([]string{ // these read nothing
+		"merchants ClientSecrets.ProvideKind", "merchants Tokens.ProvideKind", "slots Commands.ProvideClient",
+	}, maps.Keys(lines))
+	slices.Sort(all)
+	gatewayctltest.Equal(t, "the providers of all commands", providersInSource(t), all)
+}
+
+// providersInSource lists the methods that kong takes as providers: "<package> <type>.<method>".
+func providersInSource(t *testing.T) (providers []string) {
+	declared := regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)\) (Provide\w+)\(`)
+	files, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, method := range declared.FindAllStringSubmatch(gatewayctltest.ReadFile(t, file), -1) {
+			providers = append(providers, filepath.Dir(file)+" "+method[1]+"."+method[2])
+		}
+	}
+	slices.Sort(providers)
+	return providers
 }
 
 // A result that was written before the failure is the only document.

@@ -265,7 +265,7 @@ func ReadSecret(s *Session, name, variable string) (deployment.StoredSecret, err
 		return deployment.StoredSecret{}, err
 	}
 	secret, err := s.Stores.Secrets.Get(s, name)
-	if err != nil { // the parser panics over an error that is a struct, such as context.DeadlineExceeded
+	if err != nil {
 		return deployment.StoredSecret{}, fmt.Errorf("reading the secret %s: %w", name, err)
 	}
 	return secret, nil
