@@ -172,6 +172,9 @@ func TestDeliveriesSend(t *testing.T) {
 		t.Errorf("sent %+v, replays %+v, want the first attempt by the relay", head, sent.Outbox.Replays)
 	}
 	gatewayctltest.Equal(t, "fast path", d.Health.Stored(at).AllowsFastPath(), true)
+	for _, command := range []string{"deliveries show ", "payment show "} { // nothing was sent for a second time
+		d.ExpectOutput(command+waiting.ID, "sent now", "after 4 attempts")
+	}
 	for _, e := range []*ledger.Entry{dead, soon} {
 		gatewayctltest.Equal(t, "version of "+e.ID, d.MustReadEntry(e.Key).Version, e.Version)
 		d.ExpectBoth("deliveries send "+e.ID, gatewayctl.ExitFailed, "nothing waits")

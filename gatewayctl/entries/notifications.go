@@ -86,7 +86,8 @@ func Attempts(e *ledger.Entry) []Attempt {
 	return views
 }
 
-// Replay is one replay of a notification, with its state before.
+// Replay is one replay of a notification, with its state before. One that was neither delivered nor a dead letter was
+// sent now, before its next attempt was due.
 type Replay struct {
 	WebhookID        string        `json:"webhook_id"`
 	Status           ledger.Status `json:"status"`
@@ -126,12 +127,15 @@ func NotificationEvents(e *ledger.Entry) []Event {
 		events = append(events, Event{a.At, what, detail})
 	}
 	for _, r := range Replays(e) {
-		detail := fmt.Sprintf("%s, webhook-id %s, after %s", r.Status, r.WebhookID,
+		what, detail := "replayed", fmt.Sprintf("%s, webhook-id %s, after %s", r.Status, r.WebhookID,
 			output.Plural(r.AttemptsBefore, "attempt"))
-		if r.DeadReasonBefore != "" {
+		switch {
+		case r.DeadReasonBefore != "":
 			detail += ", dead letter before: " + r.DeadReasonBefore
+		case r.DeliveredBefore.IsZero(): // it waited or was parked: nothing is sent again
+			what = "sent now"
 		}
-		events = append(events, Event{r.At, "replayed", detail})
+		events = append(events, Event{r.At, what, detail})
 	}
 	for _, n := range e.Outbox.Waiting {
 		detail := outboxDetail(n)
