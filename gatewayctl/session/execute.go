@@ -100,7 +100,7 @@ func failureDetail(done string, failed error) string {
 }
 
 // Audited makes a change, or reads what must leave a trace, between its two audit records.
-func (s *Session) Audited(action, subject string, act func() (done string, err error)) error {
+func (s *Session) Audited(action, subject string, change func() (done string, err error)) error {
 	if len(s.Reason) > maxReasonBytes {
 		return output.UsageError("--reason is longer than %d bytes: shorten it", maxReasonBytes)
 	}
@@ -114,7 +114,7 @@ func (s *Session) Audited(action, subject string, act func() (done string, err e
 	if err != nil {
 		return fmt.Errorf("nothing was done, because the audit record could not be written: %w", err)
 	}
-	done, failed := act()
+	done, failed := change()
 	record.Outcome, record.Detail = auditlog.OutcomeDone, done
 	if failed != nil {
 		record.Outcome, record.Detail = auditlog.OutcomeFailed, failureDetail(done, failed)

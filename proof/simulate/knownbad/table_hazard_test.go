@@ -149,7 +149,7 @@ var hazardVariants = []variant{
 		world:      choices{"has changes by an engineer": last},
 		edits: []edit{{
 			"gatewayctl/session/execute.go", "record, err := s.newRecord(action, subject)",
-			"first, changed := act()\n\tact = func() (string, error) { return first, changed }\n\t" +
+			"first, changed := change()\n\tchange = func() (string, error) { return first, changed }\n\t" +
 				"record, err := s.newRecord(action, subject)",
 		}},
 	},
