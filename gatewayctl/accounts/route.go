@@ -158,7 +158,8 @@ func (c Stored) withRoute(name string, route operator.Route) (next Stored, befor
 	})
 	next = Stored{c.Secret, c.operators, map[string][]operator.Route{}}
 	maps.Copy(next.routes, c.routes)
-	if next.routes[name] = routes; len(routes) == 0 {
+	next.routes[name] = routes
+	if len(routes) == 0 {
 		delete(next.routes, name)
 	}
 	return next, before

@@ -234,7 +234,8 @@ func (o credentialsByOperator) merge(
 		}
 		platform, ofPlatform, err := o[name].merge(schema, given[name], replace)
 		changes = append(changes, ofPlatform...)
-		if next[name] = platform; len(platform.Accounts) == 0 && replace {
+		next[name] = platform
+		if len(platform.Accounts) == 0 && replace {
 			delete(next, name)
 			continue
 		}

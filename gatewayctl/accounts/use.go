@@ -102,7 +102,8 @@ func CountLive(s *session.Session) (
 		if read++; read%entries.ReadProgress == 0 {
 			fmt.Fprintf(s.Stderr, "checked %d transactions that are due\n", read)
 		}
-		if account := AccountKey(operator.PinOf(e)); entries.MayCallOperator(e) {
+		account := AccountKey(operator.PinOf(e))
+		if entries.MayCallOperator(e) {
 			counts[account]++
 			examples[account] = e.Key
 		}

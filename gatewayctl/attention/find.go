@@ -196,7 +196,8 @@ func (c *attentionList) addKeys(a *attention) error {
 func firstAfter(times []time.Time, after time.Time) (first time.Time, count int) {
 	for _, at := range times {
 		if at.After(after) {
-			if count++; first.IsZero() || at.Before(first) {
+			count++
+			if first.IsZero() || at.Before(first) {
 				first = at
 			}
 		}

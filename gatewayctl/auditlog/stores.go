@@ -48,7 +48,8 @@ func (a Table) Append(ctx context.Context, r Record) (Item, error) {
 	for try := 1; err == nil && try <= maxAppends; try++ {
 		item := last.Next(r)
 		var stored Item
-		if stored, err = a.Insert(ctx, item); err != nil {
+		stored, err = a.Insert(ctx, item)
+		if err != nil {
 			break
 		}
 		if stored == item {

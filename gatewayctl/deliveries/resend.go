@@ -174,7 +174,8 @@ func (c *resend) find(s *session.Session, r session.TimeRange) (found iter.Seq2[
 	if err != nil {
 		return nil, err
 	}
-	if c.merchant, err = s.FindMerchant(c.nameOrID); err != nil {
+	c.merchant, err = s.FindMerchant(c.nameOrID)
+	if err != nil {
 		return nil, err
 	}
 	return entries.Between(s, c.merchant.ID, entries.FirstDay(c.merchant, from), to), nil

@@ -31,7 +31,8 @@ func (c RingArgument) ProvideRing(s *session.Session) (ring storedRing, err erro
 	ring.name = c.Ring
 	switch c.Ring {
 	case Tokens:
-		if ring.Private, err = session.ReadSecret(s, s.TokenKeySecret, "TOKEN_KEY_SECRET"); err == nil {
+		ring.Private, err = session.ReadSecret(s, s.TokenKeySecret, "TOKEN_KEY_SECRET")
+		if err == nil {
 			ring.public, err = session.ReadSecret(s, s.TokenPublicKeySecret, "TOKEN_PUBLIC_KEY_SECRET")
 		}
 	case Callbacks:
@@ -155,7 +156,8 @@ func (r storedRing) revokeKey(s *session.Session, number int) (next keyring.Pair
 	if r.name == Tokens {
 		return r.pair().RevokeKey(number, s.Rand, s.Now(), s.SecretCache)
 	}
-	if next, err = r.addSuccessor(s, number); err == nil {
+	next, err = r.addSuccessor(s, number)
+	if err == nil {
 		next.Private, err = keyring.RevokeKey(next.Private, number, s.Now())
 	}
 	return next, err
@@ -189,7 +191,8 @@ func (c *addCommand) Run(s *session.Session, current storedRing) error {
 		if err != nil {
 			return "", err
 		}
-		if views, err = current.Views(s, next.Private); err != nil {
+		views, err = current.Views(s, next.Private)
+		if err != nil {
 			return "", err
 		}
 		newest = views[len(views)-1]

@@ -55,7 +55,8 @@ func (c *revokeCommand) Run(s *session.Session, current storedRing) error {
 		if err != nil {
 			return "", err
 		}
-		if views, err = current.Views(s, next.Private); err != nil {
+		views, err = current.Views(s, next.Private)
+		if err != nil {
 			return "", err
 		}
 		return detail, current.put(s, next)

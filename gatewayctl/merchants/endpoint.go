@@ -185,13 +185,16 @@ func (c endpointSelection) ProvideSelected(
 	if c.URL != "" && c.Host != "" || c.All && c.URL+c.Host != "" {
 		return selected, output.UsageError("--url, --host and --all exclude each other: use one of them")
 	}
-	if selected.seen, err = readURLs(s, p, entries.FirstDay(p, s.Now())); err != nil {
+	selected.seen, err = readURLs(s, p, entries.FirstDay(p, s.Now()))
+	if err != nil {
 		return selected, err
 	}
-	if selected.urls, err = c.selectURLs(p, selected.seen); err != nil {
+	selected.urls, err = c.selectURLs(p, selected.seen)
+	if err != nil {
 		return selected, err
 	}
-	if selected.healths, err = EndpointHealths(s, p, selected.urls); err != nil {
+	selected.healths, err = EndpointHealths(s, p, selected.urls)
+	if err != nil {
 		return selected, err
 	}
 	at := selected.healths[0]
@@ -283,7 +286,8 @@ func (e selectedEndpoints) queueParked(s *session.Session) (queued int, err erro
 		if len(keys) == 0 || !s.Yes {
 			return queued, nil
 		}
-		if e.seen, err = readURLs(s, e.merchant, entries.FirstDay(e.merchant, s.Now())); err != nil {
+		e.seen, err = readURLs(s, e.merchant, entries.FirstDay(e.merchant, s.Now()))
+		if err != nil {
 			return queued, err
 		}
 		healths, err := EndpointHealths(s, e.merchant, e.urls)

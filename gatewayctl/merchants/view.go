@@ -182,7 +182,8 @@ func showOnboarding(s *session.Session, r Onboarding) error {
 			missing = append(missing, name)
 		}
 	}
-	if slices.Sort(missing); len(missing) > 0 {
+	slices.Sort(missing)
+	if len(missing) > 0 {
 		fmt.Fprintf(s.Stderr, "The merchant also needs %s: set them to the outputs of the stack.\n",
 			output.JoinComma(missing))
 	}

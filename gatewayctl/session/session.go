@@ -121,14 +121,17 @@ func DecodeTime(c *kong.DecodeContext, target reflect.Value, now time.Time) (err
 	}
 	switch to := target.Addr().Interface().(type) {
 	case *UTCDay:
-		if to.Time = at; err != nil {
+		to.Time = at
+		if err != nil {
 			err = fmt.Errorf("%q is not a day such as 2026-03-01, yesterday or today", text)
 		}
 	case *Moment:
-		if to.wholeDay = err == nil; err != nil {
+		to.wholeDay = err == nil
+		if err != nil {
 			at, err = time.Parse(time.RFC3339, text)
 		}
-		if to.Time = at.UTC(); err != nil {
+		to.Time = at.UTC()
+		if err != nil {
 			err = fmt.Errorf("%q is neither a day such as 2026-03-01, yesterday or today, "+
 				"nor a time such as 2026-03-01T12:00:00Z", text)
 		}

@@ -278,7 +278,8 @@ func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst 
 	}
 	if isFirst && x.position.Cursor != "" {
 		var err error
-		if read, cursor, err = x.startingPoint(read, to); err != nil {
+		read, cursor, err = x.startingPoint(read, to)
+		if err != nil {
 			return err
 		}
 	}

@@ -151,7 +151,8 @@ func (c *unknownResolve) resolution(s *session.Session, e *ledger.Entry) (entrie
 		outcome.NotifyURL = p.ChargeNotifURL()
 	}
 	var err error
-	if outcome.Who, err = s.Stores.Caller(s); err != nil {
+	outcome.Who, err = s.Stores.Caller(s)
+	if err != nil {
 		return nil, err
 	}
 	change := c.manualResolution(s, outcome)
