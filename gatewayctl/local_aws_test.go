@@ -9,8 +9,6 @@ import (
 	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/auditlog"
 	"mobilegateway/gatewayctl/deliveries"
-	"mobilegateway/gatewayctl/keys"
-	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
@@ -23,14 +21,13 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 	for _, ring := range []string{"tokens", "callbacks", "webhooks", "webhooks"} {
 		d.Apply("keys add " + ring)
 	}
-	gatewayctltest.Equal(t, "webhook keys", len(gatewayctltest.Query[[]keys.View](d, "keys list webhooks")), 2)
+	d.ExpectCount("webhook keys", "keys list webhooks", 2)
 	d.ExpectExit("operator list --operator-secret none", gatewayctl.ExitFailed, "there is no secret none")
 	d.UseSandboxOperator()
 
 	shop := d.Onboard("ShopA")
 	d.Apply("token rotate ShopA", "host add ShopA b.example")
-	d.ExpectExit("merchant add shopa --country ci --operator sandbox"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		merchant.ErrNameTaken.Error())
+	d.ExpectFailed("merchant add shopa --country ci --operator sandbox", merchant.ErrNameTaken.Error())
 	const count = 30
 	store := ledgerdynamo.New(client.DynamoDB(), "ledger")
 	for i := range count {
@@ -43,7 +40,7 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 	d.Now = d.Now.Add(time.Hour)
 	result := gatewayctltest.Query[deliveries.Result](d,
 		"deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "replay", result, deliveries.Result{Queued: count, Failed: []string{},
+	d.Equal("replay", result, deliveries.Result{Queued: count, Failed: []string{},
 		Addresses: gatewayctltest.ToShop(count)})
 	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})
 	if err != nil || !e.Outbox.WakesRelay() || e.Version != 2 {
@@ -63,6 +60,5 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 			t.Errorf("%s: %d records, want %d of %v", what, outcomes[what], want, outcomes)
 		}
 	}
-	gatewayctltest.Equal(t, "merchants, without audit records",
-		len(gatewayctltest.Query[[]merchants.View](d, "merchant list")), 1)
+	d.ExpectCount("merchants, without audit records", "merchant list", 1)
 }

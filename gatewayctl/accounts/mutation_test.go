@@ -234,6 +234,6 @@ func TestFirstCredentialsCanBeCorrected(t *testing.T) {
 	d.Input = gatewayctltest.CredentialsOf(t, "orange", "a1",
 		gatewayctltest.NewAccount(t, "orange", "https://op.example", "t"))
 	d.Apply("operator set - --replace")
-	gatewayctltest.Equal(t, "accounts", gatewayctltest.Query[[]accounts.AccountView](d, "operator list"),
+	d.ExpectJSON("accounts", "operator list",
 		[]accounts.AccountView{{Operator: "orange", Account: "a1", Current: true, BaseURL: "https://op.example"}})
 }

@@ -91,19 +91,18 @@ func TestOperators(t *testing.T) {
 	d.Apply("operator set -")
 	d.Input = gatewayctltest.CredentialsOf(t, "orange", "a2", bad)
 	d.Apply("operator set -")
-	gatewayctltest.Equal(t, "merged accounts", gatewayctltest.Query[[]accounts.AccountView](d, "operator list"),
-		[]accounts.AccountView{
-			{Operator: "mtn", Account: "m", Current: true, BaseURL: address}, {Operator: "orange", Account: "a1",
-				Current: false, BaseURL: address}, {Operator: "orange", Account: "a2", Current: true, BaseURL: address},
-		})
+	d.ExpectJSON("merged accounts", "operator list", []accounts.AccountView{
+		{Operator: "mtn", Account: "m", Current: true, BaseURL: address}, {Operator: "orange", Account: "a1",
+			Current: false, BaseURL: address}, {Operator: "orange", Account: "a2", Current: true, BaseURL: address},
+	})
 	code, out, stderr := d.Exec("operator check")
 	if code != gatewayctl.ExitFailed || strings.Count(out, " true ") < 8 || strings.Count(out, "401") != 4 ||
 		strings.Contains(out+stderr, "good") || strings.Contains(out+stderr, "bad") {
 		t.Errorf("check: exit %d, %s%s", code, out, stderr)
 	}
 	d.MustRun("operator check mtn", nil)
-	gatewayctltest.Equal(t, "what the checks sent", len(methods), 1)
-	gatewayctltest.Equal(t, "lookups for five checked accounts", methods[http.MethodGet], 5)
+	d.Equal("what the checks sent", len(methods), 1)
+	d.Equal("lookups for five checked accounts", methods[http.MethodGet], 5)
 	d.ExpectExit("operator check sandbox", gatewayctl.ExitFailed, "no credentials")
 	d.ExpectExit("operator set /nowhere/file", gatewayctl.ExitUsage, "/nowhere/file")
 }
@@ -124,9 +123,9 @@ func TestOperatorCheckIsByOperation(t *testing.T) {
 	got := map[string]string{}
 	for _, r := range results {
 		got[r.Operation] = r.Error
-		gatewayctltest.Equal(t, r.Operation, r.OK, r.Error == "")
+		d.Equal(r.Operation, r.OK, r.Error == "")
 	}
-	gatewayctltest.Equal(t, "errors", got, map[string]string{
+	d.Equal("errors", got, map[string]string{
 		"charge": "service_id is missing", "pay": "",
 		"sms":      "contact_id has spaces at its ends, or characters that are not printable ASCII",
 		"user-sms": "user_sms.sender is missing for CD",
@@ -173,7 +172,7 @@ func TestOperatorSetIsStrict(t *testing.T) {
 	if strings.Contains(out+stderr, "hunter2") {
 		t.Errorf("an error quotes a value: %s%s", out, stderr)
 	}
-	gatewayctltest.Equal(t, "the credentials", string(d.Vault.Values["operators"]), before)
+	d.Equal("the credentials", string(d.Vault.Values["operators"]), before)
 }
 
 // A file may name a part of an account: the rest stays, also what this version does not know.
@@ -186,7 +185,7 @@ func TestOperatorSetMergesFields(t *testing.T) {
 		d.Input = input
 		d.ExpectBoth("operator set -", gatewayctl.ExitFailed, "nothing changes")
 	}
-	gatewayctltest.Equal(t, "audit records of no change", len(d.Audit.Records), 0)
+	d.Equal("audit records of no change", len(d.Audit.Records), 0)
 	d.Input = `{"sandbox":{"accounts":{"a1":{"access_token":"t2","base_url":"https://op.example",
 		"user_sms":{"gw_token":"v","sender":{"SN":"tel:+2211"},"sender_name":"Payments"}}}}}`
 	want := []accounts.CredentialChange{
@@ -195,13 +194,12 @@ func TestOperatorSetMergesFields(t *testing.T) {
 		{Operator: "sandbox", Account: "a1", Field: "user_sms.sender.SN", From: "tel:+2250000", To: "tel:+2211"},
 		{Operator: "sandbox", Account: "a1", Field: "user_sms.sender_name", From: "v", To: "Payments"},
 	}
-	gatewayctltest.Equal(t, "the difference", gatewayctltest.Query[[]accounts.CredentialChange](d, "operator set -"),
-		want)
+	d.ExpectJSON("the difference", "operator set -", want)
 	d.Apply("operator set -")
 	maps.Copy(account, map[string]string{
 		"access_token": "t2", "user_sms.sender.SN": "tel:+2211", "user_sms.sender_name": "Payments",
 	})
-	gatewayctltest.Equal(t, "the account", credentials.ReadFields(storedAccount(d, "sandbox", "a1")), account)
+	d.Equal("the account", credentials.ReadFields(storedAccount(d, "sandbox", "a1")), account)
 	d.ExpectOutput("audit", "sandbox a1: access_token, user_sms.sender.SN, user_sms.sender_name")
 }
 
@@ -215,7 +213,7 @@ func TestRotateToken(t *testing.T) {
 	d.ExpectOutput("operator rotate-token Sandbox", "access_token", "(secret, changed)")
 	d.Apply("operator rotate-token sandbox")
 	account := gatewayctltest.NewAccount(t, "sandbox", "http://127.0.0.1:1", "hunter2")
-	gatewayctltest.Equal(t, "the account", credentials.ReadFields(storedAccount(d, "sandbox", "a1")), account)
+	d.Equal("the account", credentials.ReadFields(storedAccount(d, "sandbox", "a1")), account)
 	d.ExpectBoth("operator rotate-token sandbox", gatewayctl.ExitFailed, "nothing changes")
 	for input, want := range map[string]string{"": "empty", "Bearer hunter2": "has a space", `{"a":1}`: "JSON"} {
 		d.Input = input
@@ -244,9 +242,9 @@ func TestRotateTokenTriesTheToken(t *testing.T) {
 			t.Errorf("%s: exit %d, without %q: %s%s", token, code, want, out, stderr)
 		}
 	}
-	gatewayctltest.Equal(t, "calls of the operator", methods, map[string]int{http.MethodGet: 2})
+	d.Equal("calls of the operator", methods, map[string]int{http.MethodGet: 2})
 	d.Apply("operator rotate-token sandbox")
-	gatewayctltest.Equal(t, "calls with --yes", methods[http.MethodGet], 2)
+	d.Equal("calls with --yes", methods[http.MethodGet], 2)
 }
 
 // decision "operator-credentials": an account in use is neither moved to another contract nor dropped.

@@ -105,7 +105,7 @@ func TestRouteRefusals(t *testing.T) {
 		d.Input = input
 		d.ExpectBoth("operator set -", gatewayctl.ExitUsage, want)
 	}
-	gatewayctltest.Equal(t, "the credentials", string(d.Vault.Values["operators"]), before)
+	d.Equal("the credentials", string(d.Vault.Values["operators"]), before)
 }
 
 // A dry run shows what changes, and changes nothing. Live transactions stay with the account that the route leaves.
@@ -116,8 +116,8 @@ func TestRouteSet(t *testing.T) {
 	const line, left = "operator route set sandbox ci pay --to Sandbox/a2", "sandbox/a1 stops taking new orders"
 	before, puts := string(d.Vault.Values["operators"]), d.Vault.Puts
 	d.ExpectExit(line, gatewayctl.ExitDone, left+" of the services below; its live transactions (1) stay with it.")
-	gatewayctltest.Equal(t, "a dry run changed the secret", string(d.Vault.Values["operators"]), before)
-	gatewayctltest.Equal(t, "writes of a dry run", d.Vault.Puts, puts)
+	d.Equal("a dry run changed the secret", string(d.Vault.Values["operators"]), before)
+	d.Equal("writes of a dry run", d.Vault.Puts, puts)
 	d.ExpectExit(line+" --yes", gatewayctl.ExitUsage, "--reason")
 	change := func(channel string) string {
 		return `  {
@@ -131,8 +131,8 @@ func TestRouteSet(t *testing.T) {
   }`
 	}
 	_, out, _ := d.Exec(line + " --json" + gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "JSON", out, "[\n"+change("web")+",\n"+change("tpe")+",\n"+change("ussd")+"\n]\n")
-	gatewayctltest.Equal(t, "routes", storedRoutes(d), map[string][]operator.Route{
+	d.Equal("JSON", out, "[\n"+change("web")+",\n"+change("tpe")+",\n"+change("ussd")+"\n]\n")
+	d.Equal("routes", storedRoutes(d), map[string][]operator.Route{
 		"sandbox": {{Country: "CI", Operation: "pay", To: "sandbox/a2"}},
 	})
 	d.ExpectBoth(line, gatewayctl.ExitFailed, "nothing changes")
@@ -140,17 +140,17 @@ func TestRouteSet(t *testing.T) {
 
 	// A route with a channel comes before the one for all channels.
 	d.Apply("operator route set sandbox ci pay --channel tpe --to sandbox/a1")
-	gatewayctltest.Equal(t, "routes", storedRoutes(d)["sandbox"], []operator.Route{
+	d.Equal("routes", storedRoutes(d)["sandbox"], []operator.Route{
 		{Country: "CI", Operation: "pay", Channel: "tpe", To: "sandbox/a1"},
 		{Country: "CI", Operation: "pay", To: "sandbox/a2"},
 	})
 	d.Apply("operator route set sandbox ci pay --to none")
 	const remove = "operator route set sandbox ci pay --channel tpe --to none"
-	gatewayctltest.Equal(t, "without the route", gatewayctltest.Query[[]accounts.RouteChange](d, remove),
+	d.ExpectJSON("without the route", remove,
 		[]accounts.RouteChange{{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "CI", Operation: "pay",
 			Channel: "tpe"}, From: "sandbox/a1", To: "sandbox/a1 (default)", Live: 0}})
 	d.Apply(remove)
-	gatewayctltest.Equal(t, "routes after the last one", string(d.Vault.Values["operators"]), before)
+	d.Equal("routes after the last one", string(d.Vault.Values["operators"]), before)
 }
 
 // Every command that writes the credentials keeps the routes. An account of a route is in use.
@@ -166,7 +166,7 @@ func TestRoutesSurviveChangesOfCredentials(t *testing.T) {
 	} {
 		d.Input = input
 		d.Apply(line)
-		gatewayctltest.Equal(t, line, storedRoutes(d), routes)
+		d.Equal(line, storedRoutes(d), routes)
 	}
 	moved := `{"sandbox":{"accounts":{"a2":{"base_url":"http://127.0.0.1:2"}}}}`
 	others := `{"sandbox":{"accounts":{"a1":{},"half":{"service_id":"v"},"bad":{}}}}`
@@ -182,14 +182,14 @@ func TestRoutesSurviveChangesOfCredentials(t *testing.T) {
 		"a2 of sandbox cannot be dropped: functions may use it")
 	d.Now = d.Now.Add(2 * time.Minute)
 	d.Apply("operator set - --replace")
-	gatewayctltest.Equal(t, "the dropped account", len(storedAccount(d, "sandbox", "a2")), 0)
+	d.Equal("the dropped account", len(storedAccount(d, "sandbox", "a2")), 0)
 	d.Apply("operator route set sandbox ci pay --to sandbox/half")
 	d.Now = d.Now.Add(6 * time.Minute)
 	d.Input = `{"orange":{"current":"o","accounts":{"o":{}}}}`
 	d.ExpectBoth("operator set - --replace", gatewayctl.ExitUsage, "orange.accounts.o is incomplete")
 	d.Input = `{"sandbox":{"accounts":{"a1":{},"half":{}}}}`
 	d.Apply("operator set - --replace")
-	gatewayctltest.Equal(t, "routes after --replace", storedRoutes(d)["sandbox"][0].To, "sandbox/half")
+	d.Equal("routes after --replace", storedRoutes(d)["sandbox"][0].To, "sandbox/half")
 }
 
 // An id from before routes may have a slash. A transaction is pinned to it as to platform/id.
@@ -219,22 +219,22 @@ func TestRouteList(t *testing.T) {
 	d.Onboard("ShopB")
 	d.Apply("operator route set sandbox ci pay --channel ussd --to sandbox/a2", "merchant suspend ShopB")
 	services := gatewayctltest.Query[[]accounts.RoutedService](d, "operator route list")
-	gatewayctltest.Equal(t, "services", len(services), 30)
+	d.Equal("services", len(services), 30)
 	of := map[string]accounts.RoutedService{}
 	for _, service := range services {
 		of[service.Text()] = service
 	}
-	gatewayctltest.Equal(t, "the route", of["sandbox CI pay ussd"],
+	d.Equal("the route", of["sandbox CI pay ussd"],
 		accounts.RoutedService{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "CI", Operation: "pay",
 			Channel: "ussd"}, Platform: "sandbox", Account: "a2", By: "route", Merchants: 1})
-	gatewayctltest.Equal(t, "the default", of["sandbox CI sms"],
+	d.Equal("the default", of["sandbox CI sms"],
 		accounts.RoutedService{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "CI", Operation: "sms",
 			Channel: ""}, Platform: "sandbox", Account: "a1", By: "default", Merchants: 1})
-	gatewayctltest.Equal(t, "another country", of["sandbox TN charge"].Merchants, 0)
+	d.Equal("another country", of["sandbox TN charge"].Merchants, 0)
 	_, out, _ := d.Exec("operator route list mtn --json")
-	gatewayctltest.Equal(t, "JSON of none", out, "[]\n")
+	d.Equal("JSON of none", out, "[]\n")
 	_, out, _ = d.Exec("operator route list sandbox --json")
-	gatewayctltest.Equal(t, "JSON", strings.HasPrefix(out, `[
+	d.Equal("JSON", strings.HasPrefix(out, `[
   {
     "operator": "sandbox",
     "country": "CI",
@@ -258,9 +258,8 @@ func TestRouteCheck(t *testing.T) {
 		{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "SN", Operation: "pay", Channel: ""},
 			To: "sandbox/a2", OK: true, Error: ""},
 	}
-	gatewayctltest.Equal(t, "good routes", gatewayctltest.Query[[]accounts.RouteResult](d, "operator route check"),
-		good)
-	gatewayctltest.Equal(t, "lookups of one account", maps.Clone(methods), map[string]int{"GET": 1})
+	d.ExpectJSON("good routes", "operator route check", good)
+	d.Equal("lookups of one account", maps.Clone(methods), map[string]int{"GET": 1})
 	d.Apply("operator route set sandbox ci sms --to sandbox/bad")
 	replaceInSecret(d, "sandbox/a2", "sandbox/a8")
 	code, out, stderr := d.Exec("operator route check")
@@ -285,7 +284,7 @@ func TestAttentionChecksRoutes(t *testing.T) {
 			got[view.Subject] = view.Detail
 		}
 	}
-	gatewayctltest.Equal(t, "accounts", got, map[string]string{
+	d.Equal("accounts", got, map[string]string{
 		"sandbox a8":       "the operator's account is not in the credentials: add it",
 		"sandbox other/a1": "the operator's account is not in the credentials: add it",
 	})

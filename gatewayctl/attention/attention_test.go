@@ -35,7 +35,7 @@ func TestAttentionIsEmpty(t *testing.T) {
 	d.Ledger.Overwrite(parked)
 	d.AddUnknownPayment(shop)      // its lookups continue
 	d.AddUnknownCharge(shop, "c1") // the merchant may still retry
-	gatewayctltest.Equal(t, "lines", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("lines", "attention")
 	if _, out, stderr := d.Exec("attention"); out != "" || !strings.Contains(stderr, "There is none") {
 		t.Errorf("an empty list: %q, %q", out, stderr)
 	}
@@ -56,27 +56,23 @@ func TestAttentionUnknown(t *testing.T) {
 		Detail:  "the merchant may send the same request again until 2026-03-02T11:50:00Z, ShopA.c1",
 		Command: "gatewayctl unknown resolve charge " + charge.ID + " --as OUTCOME --yes --reason REASON"}
 	d.Now = d.Now.Add(time.Hour)
-	gatewayctltest.Equal(t, "an hour later", gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting),
-		[]gatewayctltest.Line{charged})
-	gatewayctltest.Equal(t, "unknown list", len(gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")), 1)
+	d.ExpectAttention("an hour later", "attention --no-lookup", charged)
+	d.ExpectCount("unknown list", "unknown list", 1)
 	d.Now = d.Now.Add(24 * time.Hour)
 	charged.Detail = "get the outcome from the operator by the upstream key, ShopA.c1"
 	paid := gatewayctltest.Line{What: "unknown-outcome", Merchant: "ShopA", Subject: "pay#ShopA_1",
 		Detail:  "past its lifetime, and no lookup has ended it",
 		Command: "gatewayctl unknown resolve pay ShopA_1 --yes --reason REASON"}
-	gatewayctltest.Equal(t, "a day later", gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting),
-		[]gatewayctltest.Line{charged, paid})
+	d.ExpectAttention("a day later", "attention --no-lookup", charged, paid)
 	// A payment that was accepted and is pending past its lifetime was missing in this list.
-	gatewayctltest.Equal(t, "unknown list", len(gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")), 2)
-	gatewayctltest.Equal(t, "unknown list of a merchant",
-		len(gatewayctltest.Query[[]transactions.UnknownView](d,
-			"unknown list ShopA --from 2026-03-01 --to 2026-03-01")), 2)
+	d.ExpectCount("unknown list", "unknown list", 2)
+	d.ExpectCount("unknown list of a merchant", "unknown list ShopA --from 2026-03-01 --to 2026-03-01", 2)
 	pay.Claim = ledger.Claim{Status: ledger.Failed, At: d.Now}
 	d.Ledger.Overwrite(pay)
-	lines := gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting)
-	gatewayctltest.Equal(t, "claimed", lines[1].Detail, "the operator claimed failed, and no lookup confirms it")
+	lines := d.Attend("attention --no-lookup", gatewayctl.ExitWaiting)
+	d.Equal("claimed", lines[1].Detail, "the operator claimed failed, and no lookup confirms it")
 	d.Apply("unknown resolve pay ShopA_1 --as failed", "unknown resolve charge "+charge.ID+" --as not-applied")
-	gatewayctltest.Equal(t, "resolved", len(gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("resolved", "attention --no-lookup")
 }
 
 // A conflict and a dead letter are listed until a person closes them, and again if another one follows.
@@ -91,25 +87,23 @@ func TestAttentionClose(t *testing.T) {
 	want := gatewayctltest.Line{What: "conflict", Merchant: "ShopA", Subject: "pay#ShopA_1",
 		Detail:  "callback reported failed (final), we have successful; operator's reference none",
 		Command: "gatewayctl attention close pay ShopA_1 --yes --reason REASON"}
-	gatewayctltest.Equal(t, "conflict", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
-		[]gatewayctltest.Line{want})
+	d.ExpectAttention("conflict", "attention", want)
 	d.Now = d.Now.Add(time.Hour)
-	gatewayctltest.Equal(t, "closed", gatewayctltest.Query[attention.ClosedView](d, "attention close pay ShopA_1"),
+	d.ExpectJSON("closed", "attention close pay ShopA_1",
 		attention.ClosedView{Subject: "pay#ShopA_1", Merchant: "ShopA", Closed: "1 conflict"})
-	gatewayctltest.Equal(t, "after a dry run", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)), 1)
+	d.Equal("after a dry run", len(d.Attend("attention", gatewayctl.ExitWaiting)), 1)
 	d.Apply("attention close pay ShopA_1")
-	gatewayctltest.Equal(t, "closed", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
-	gatewayctltest.Equal(t, "the entry is unchanged", d.MustReadEntry(e.Key).Version, e.Version)
+	d.ExpectAttention("closed", "attention")
+	d.Equal("the entry is unchanged", d.MustReadEntry(e.Key).Version, e.Version)
 	d.ExpectBoth("attention close pay ShopA_1", gatewayctl.ExitFailed, "no open conflict")
 	d.ExpectExit("attention close pay ShopA_9", gatewayctl.ExitFailed, "no payment")
 	d.Now = d.Now.Add(time.Hour)
 	e.Conflicts = append(e.Conflicts, conflict(ledger.Cancelled))
 	d.Ledger.Overwrite(e)
-	gatewayctltest.Equal(t, "another one", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)), 1)
+	d.Equal("another one", len(d.Attend("attention", gatewayctl.ExitWaiting)), 1)
 	d.Now = d.Now.Add(30 * session.Day)
-	gatewayctltest.Equal(t, "old transactions", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
-	gatewayctltest.Equal(t, "old transactions with --since",
-		len(gatewayctltest.Attend(d, "attention --since 2026-03-01", gatewayctl.ExitWaiting)), 1)
+	d.ExpectAttention("old transactions", "attention")
+	d.Equal("old transactions with --since", len(d.Attend("attention --since 2026-03-01", gatewayctl.ExitWaiting)), 1)
 }
 
 func TestAttentionNotifications(t *testing.T) {
@@ -124,8 +118,7 @@ func TestAttentionNotifications(t *testing.T) {
 	dead(1)
 	one := gatewayctltest.Line{What: "dead-letter", Merchant: "ShopA", Subject: "1 notification", Detail: "ShopA_1",
 		Command: "gatewayctl deliveries replay ShopA_1 --yes --reason REASON"}
-	gatewayctltest.Equal(t, "one dead letter", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
-		[]gatewayctltest.Line{one})
+	d.ExpectAttention("one dead letter", "attention", one)
 	for number := 2; number <= 5; number++ {
 		dead(number)
 	}
@@ -133,17 +126,14 @@ func TestAttentionNotifications(t *testing.T) {
 		Detail: "ShopA_1, ShopA_2, ShopA_3 and 2 more",
 		Command: "gatewayctl deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-01 --dead-letters " +
 			"--yes --reason REASON"}
-	gatewayctltest.Equal(t, "dead letters", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
-		[]gatewayctltest.Line{many})
+	d.ExpectAttention("dead letters", "attention", many)
 	d.Apply("attention close pay ShopA_1")
-	gatewayctltest.Equal(t, "one closed before it died",
-		gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)[0].Subject, "5 notifications")
+	d.Equal("one closed before it died", d.Attend("attention", gatewayctl.ExitWaiting)[0].Subject, "5 notifications")
 	d.Now = d.Now.Add(2 * time.Hour)
 	d.Apply("attention close pay ShopA_1")
-	gatewayctltest.Equal(t, "one closed", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)[0].Subject,
-		"4 notifications")
+	d.Equal("one closed", d.Attend("attention", gatewayctl.ExitWaiting)[0].Subject, "4 notifications")
 	d.Apply(strings.TrimSuffix(strings.TrimPrefix(many.Command, "gatewayctl "), " --yes --reason REASON"))
-	gatewayctltest.Equal(t, "replayed", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("replayed", "attention")
 
 	parked := d.AddDeliveredPayment(shop, 9, d.Now)
 	parked.Outbox.URL, parked.Outbox.Waiting, parked.Outbox.Delivered = "https://shop.example/n?x=1&y",
@@ -153,13 +143,12 @@ func TestAttentionNotifications(t *testing.T) {
 	d.Ledger.Overwrite(parked)
 	d.Health.StoreHealth(webhook.Health{Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: parked.Outbox.URL},
 		LastReason: "gone", LastStatus: 410, DisabledAt: d.Now})
-	gatewayctltest.Equal(t, "a disabled endpoint", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
-		[]gatewayctltest.Line{{
-			What: "endpoint-disabled", Merchant: "ShopA",
-			Subject: "https://shop.example/n?***", Detail: "gone 410: 1 notification parked",
-			Command: "gatewayctl endpoint enable ShopA --url 'https://shop.example/n?***' --yes --reason REASON"}})
+	d.ExpectAttention("a disabled endpoint", "attention", gatewayctltest.Line{
+		What: "endpoint-disabled", Merchant: "ShopA",
+		Subject: "https://shop.example/n?***", Detail: "gone 410: 1 notification parked",
+		Command: "gatewayctl endpoint enable ShopA --url 'https://shop.example/n?***' --yes --reason REASON"})
 	d.Apply("endpoint enable ShopA --url https://shop.example/n?***")
-	gatewayctltest.Equal(t, "enabled", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("enabled", "attention")
 }
 
 func TestAttentionCredentialsAndKeys(t *testing.T) {
@@ -173,47 +162,44 @@ func TestAttentionCredentialsAndKeys(t *testing.T) {
 	}
 	call(1, ledger.CallNotApplied, ledger.ReasonRejected, 401)
 	call(2, ledger.CallSucceeded, "", 201)
-	gatewayctltest.Equal(t, "accepted again", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("accepted again", "attention")
 	call(3, ledger.CallNotApplied, ledger.ReasonRejected, 401)
 	call(4, ledger.CallNotApplied, ledger.ReasonRejected, 403)
 	call(5, ledger.CallUnknown, "timeout", 0)
 	rejected := gatewayctltest.Line{What: "credentials", Merchant: "", Subject: "sandbox a1",
 		Detail:  "2 calls rejected, none accepted since",
 		Command: "gatewayctl operator rotate-token sandbox FILE --account a1 --yes --reason REASON"}
-	gatewayctltest.Equal(t, "rejected", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
-		[]gatewayctltest.Line{rejected})
+	d.ExpectAttention("rejected", "attention", rejected)
 	d.Input = "renewed"
 	d.Apply("operator rotate-token sandbox -")
-	gatewayctltest.Equal(t, "renewed", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("renewed", "attention")
 	d.Now = d.Now.Add(time.Minute)
 	call(7, ledger.CallNotApplied, ledger.ReasonRejected, 401)
-	gatewayctltest.Equal(t, "rejected again", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)), 1)
+	d.Equal("rejected again", len(d.Attend("attention", gatewayctl.ExitWaiting)), 1)
 	call(6, ledger.CallNotApplied, "unavailable", 503)
-	gatewayctltest.Equal(t, "another response", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("another response", "attention")
 
 	d.Now = d.Now.Add(370 * session.Day)
 	var due []string
-	for _, line := range gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting) {
+	for _, line := range d.Attend("attention", gatewayctl.ExitWaiting) {
 		due = append(due, line.What+" "+line.Command)
 	}
-	gatewayctltest.Equal(t, "old rings", due, []string{
+	d.Equal("old rings", due, []string{
 		"key-due gatewayctl keys add callbacks --yes --reason REASON",
 		"key-due gatewayctl keys add tokens --yes --reason REASON",
 		"key-due gatewayctl keys add webhooks --yes --reason REASON",
 	})
-	gatewayctltest.Equal(t, "a longer age",
-		len(gatewayctltest.Attend(d, "attention --key-age 20000h", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("a longer age", "attention --key-age 20000h")
 	d.Apply("keys add tokens", "keys add callbacks", "keys add webhooks")
-	gatewayctltest.Equal(t, "new keys", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("new keys", "attention")
 
 	d.Apply("merchant change ShopA --operator sandbox,orange")
-	lines := gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting)
+	lines := d.Attend("attention", gatewayctl.ExitWaiting)
 	if len(lines) != 1 || lines[0].What != "credentials" || lines[0].Subject != "orange" {
 		t.Errorf("an operator without an account: %+v", lines)
 	}
 	d.Apply("merchant suspend ShopA")
-	gatewayctltest.Equal(t, "of a suspended merchant", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)),
-		0)
+	d.ExpectAttention("of a suspended merchant", "attention")
 }
 
 // An account without a fixed token is renewed by its fields.
@@ -229,10 +215,9 @@ func TestAttentionProposesTheCommandOfThePlatform(t *testing.T) {
 		At: d.Now, Outcome: ledger.CallNotApplied, Reason: ledger.ReasonRejected, HTTPStatus: 401,
 	}}
 	d.Ledger.Overwrite(e)
-	gatewayctltest.Equal(t, "lines", gatewayctltest.Attend(d, "attention", gatewayctl.ExitWaiting),
-		[]gatewayctltest.Line{{What: "credentials", Merchant: "",
-			Subject: "mtn-momo m1", Detail: "1 call rejected, none accepted since",
-			Command: "gatewayctl operator set FILE --yes --reason REASON"}})
+	d.ExpectAttention("lines", "attention", gatewayctltest.Line{What: "credentials", Merchant: "",
+		Subject: "mtn-momo m1", Detail: "1 call rejected, none accepted since",
+		Command: "gatewayctl operator set FILE --yes --reason REASON"})
 }
 
 // SINCE is what the transactions prove: the first call that failed after the last proof that the operator works.
@@ -258,25 +243,23 @@ func TestAttentionOutage(t *testing.T) {
 		}
 		return views[0].Since
 	}
-	gatewayctltest.Equal(t, "only one that waits",
-		since("the last proof that it works is of 2026-03-01T12:00:00Z"), time.Time{})
+	d.Equal("only one that waits", since("the last proof that it works is of 2026-03-01T12:00:00Z"), time.Time{})
 	add(2, start.Add(time.Minute), func(e *ledger.Entry) {
 		e.Status, e.FinalAt, e.Poll.At = ledger.Successful, start.Add(2*time.Hour), time.Time{}
 	})
-	gatewayctltest.Equal(t, "after a final status",
-		since("the last proof that it works is of 2026-03-01T14:00:00Z"), time.Time{})
+	d.Equal("after a final status", since("the last proof that it works is of 2026-03-01T14:00:00Z"), time.Time{})
 	for number := 3; number <= 4; number++ {
 		add(number, start.Add(2*time.Hour+time.Duration(number)*time.Minute), func(e *ledger.Entry) {
 			e.State, e.Response.Status = ledger.Unknown, 0
 			e.Call.Attempts = []ledger.CallAttempt{{At: e.ReservedAt, Outcome: ledger.CallUnknown, Reason: "timeout"}}
 		})
 	}
-	gatewayctltest.Equal(t, "after calls that failed", since(""), start.Add(2*time.Hour+3*time.Minute))
+	d.Equal("after calls that failed", since(""), start.Add(2*time.Hour+3*time.Minute))
 	d.ExpectExit("attention --timeout 1s", gatewayctl.ExitWaiting, "first do what docs/operations.md")
 	counts, _,
 		err := accounts.CountLive(&session.Session{Context: t.Context(), System: deployment.System{Now: d.Clock()},
 		Flags: &session.Flags{}, Stores: d.Stores()})
-	lines := gatewayctltest.Attend(d, "attention --timeout 1s", gatewayctl.ExitWaiting)
+	lines := d.Attend("attention --timeout 1s", gatewayctl.ExitWaiting)
 	if err != nil || counts[operator.Pin{Platform: "sandbox", Account: "a1"}] != 3 ||
 		!strings.Contains(lines[0].Detail, "; 3 live transactions") {
 		t.Errorf("%v live by operator route set, %v: %+v", counts, err, lines)
@@ -293,16 +276,15 @@ func TestAttentionLookups(t *testing.T) {
 		e.Reschedule()
 		d.Ledger.Overwrite(e)
 	}
-	gatewayctltest.Equal(t, "at once", len(gatewayctltest.Attend(d, "attention", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("at once", "attention")
 	d.Now = d.Now.Add(time.Hour)
-	lines := gatewayctltest.Attend(d, "attention --timeout 1s", gatewayctl.ExitWaiting)
+	lines := d.Attend("attention --timeout 1s", gatewayctl.ExitWaiting)
 	if len(lines) != 1 || lines[0].What != "lookups-fail" || lines[0].Subject != "sandbox a1" ||
 		!strings.HasSuffix(lines[0].Detail, "2 live transactions, such as ShopA_1") ||
 		lines[0].Command != "gatewayctl operator check sandbox" {
 		t.Errorf("failing lookups: %+v", lines)
 	}
-	gatewayctltest.Equal(t, "without lookups",
-		len(gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitDone)), 0)
+	d.ExpectAttention("without lookups", "attention --no-lookup")
 }
 
 // The printed command of an address has no part of its query, also if the path has characters of shells and texts.
@@ -346,33 +328,28 @@ func TestFlaggedClaim(t *testing.T) {
 			e := addClaimedPayment(d, shop, state)
 			claimedAt := d.Now
 			d.Now = claimedAt.Add(ledger.ClaimFlagAfter - time.Second)
-			gatewayctltest.Equal(t, "before 48 hours",
-				len(gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitDone)), 0)
-			gatewayctltest.Equal(t, "the command before 48 hours",
+			d.ExpectAttention("before 48 hours", "attention --no-lookup")
+			d.Equal("the command before 48 hours",
 				gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")[0].Command,
 				"gatewayctl unknown resolve pay ShopA_1 --yes --reason REASON")
 			d.Now = claimedAt.Add(ledger.ClaimFlagAfter)
-			gatewayctltest.Equal(t, string(state), gatewayctltest.Attend(d, "attention --no-lookup",
-				gatewayctl.ExitWaiting), []gatewayctltest.Line{{
+			d.ExpectAttention(string(state), "attention --no-lookup", gatewayctltest.Line{
 				What: "unknown-outcome", Merchant: "ShopA", Subject: "pay#ShopA_1",
 				Detail: "the operator claimed successful at " + output.FormatTime(claimedAt) +
 					", and no lookup confirms it",
 				Command: command,
-			}})
-			gatewayctltest.Equal(t, "the command of the list", gatewayctltest.Query[[]transactions.UnknownView](d,
-				"unknown list")[0].Command,
-				command)
+			})
+			d.Equal("the command of the list", gatewayctltest.Query[[]transactions.UnknownView](d,
+				"unknown list")[0].Command, command)
 			d.Apply("unknown resolve pay ShopA_1 --as " + outcome)
 			after := d.MustReadEntry(e.Key)
 			if state == ledger.Released && outcome != "successful" {
 				want = ledger.Pending // it was certainly not applied, and the merchant knows
 			}
-			gatewayctltest.Equal(t, string(state)+" as "+outcome, after.Status, want)
-			gatewayctltest.Equal(t, "the claim is over", after.Claim, ledger.Claim{})
-			gatewayctltest.Equal(t, "unknown list",
-				len(gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")), 0)
-			d.ExpectExit("unknown resolve pay ShopA_1 --as failed"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-				"outcome is known")
+			d.Equal(string(state)+" as "+outcome, after.Status, want)
+			d.Equal("the claim is over", after.Claim, ledger.Claim{})
+			d.ExpectCount("unknown list", "unknown list", 0)
+			d.ExpectFailed("unknown resolve pay ShopA_1 --as failed", "outcome is known")
 		}
 	}
 }

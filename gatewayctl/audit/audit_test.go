@@ -19,7 +19,7 @@ func TestAuditVerify(t *testing.T) {
 	d.Apply("merchant suspend ShopA")
 	d.ExpectExit("audit verify", gatewayctl.ExitDone, "no fault")
 	result := gatewayctltest.Query[audit.Result](d, "audit verify")
-	gatewayctltest.Equal(t, "records of three changes", []int{result.Records, result.Copies}, []int{6, 6})
+	d.Equal("records of three changes", []int{result.Records, result.Copies}, []int{6, 6})
 	d.Audit.Stored[2].Document = strings.Replace(d.Audit.Stored[2].Document, "ama", "kofi", 1)
 	d.ExpectExit("audit verify", gatewayctl.ExitFailed, "2 faults")
 	d.ExpectExit("audit verify --since yesterday", gatewayctl.ExitFailed, "2 faults")
@@ -116,6 +116,6 @@ func TestChangesNeedCopies(t *testing.T) {
 	} {
 		d.ExpectExit(line, gatewayctl.ExitUsage, "AUDIT_LOG_GROUP")
 	}
-	gatewayctltest.Equal(t, "audit items", len(d.Audit.Stored), before)
+	d.Equal("audit items", len(d.Audit.Stored), before)
 	d.ExpectExit("merchant suspend ShopA", gatewayctl.ExitDone, "Dry run")
 }

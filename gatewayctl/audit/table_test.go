@@ -16,7 +16,6 @@ import (
 	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/audit"
 	"mobilegateway/gatewayctl/auditlog"
-	"mobilegateway/gatewayctl/keys"
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/dynamoitem"
 )
@@ -43,9 +42,9 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 		t.Fatalf("%d items, %v", len(items), err)
 	}
 	result := audit.Verify(items, []string{lastDocument(items)}, chainStart)
-	gatewayctltest.Equal(t, "faults", faultsOf(result), "")
-	gatewayctltest.Equal(t, "last sequence", auditlog.LastLink(items).Sequence, commands*records)
-	gatewayctltest.Equal(t, "calls of the log", len(d.Logs.Actions), 0)
+	d.Equal("faults", faultsOf(result), "")
+	d.Equal("last sequence", auditlog.LastLink(items).Sequence, int64(commands*records))
+	d.Equal("calls of the log", len(d.Logs.Actions), 0)
 }
 
 // lastDocument is the text of the last item of a chain.
@@ -137,7 +136,7 @@ func TestFarRecordBlocksNothing(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &result); err != nil {
 				t.Fatal(err, out)
 			}
-			gatewayctltest.Equal(t, "copies of five changes", result.Copies, 10)
+			d.Equal("copies of five changes", result.Copies, 10)
 			for _, f := range result.Faults {
 				if f.What == "add a key" {
 					t.Errorf("the record of a command is a fault: %+v", f)
@@ -172,7 +171,7 @@ func TestTamperingIsFound(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatal(err, out)
 	}
-	gatewayctltest.Equal(t, "faults", faultsOf(result), "5 changed, 6 changed")
+	d.Equal("faults", faultsOf(result), "5 changed, 6 changed")
 	if !strings.Contains(result.Faults[0].Detail, "ring webhooks") {
 		t.Errorf("the fault does not show the copy: %s", result.Faults[0].Detail)
 	}
@@ -182,10 +181,10 @@ func TestTamperingIsFound(t *testing.T) {
 func TestRejectedCopy(t *testing.T) {
 	d, _, _ := gatewayctltest.NewOnLocalAWS(t)
 	d.Logs.Rejected = true
-	d.ExpectExit("keys add tokens"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "nothing was done")
+	d.ExpectFailed("keys add tokens", "nothing was done")
 	d.Logs.Rejected = false
 	d.ExpectExit("audit verify", gatewayctl.ExitFailed, "1 fault") // the record without a copy
 	d.Apply("keys add tokens")
 	d.ExpectExit("audit verify", gatewayctl.ExitDone, "1 without a copy")
-	gatewayctltest.Equal(t, "keys", len(gatewayctltest.Query[[]keys.View](d, "keys list tokens")), 1)
+	d.ExpectCount("keys", "keys list tokens", 1)
 }

@@ -234,7 +234,7 @@ func TestForgedCompletionStaysAFault(t *testing.T) {
 			d, _ := gatewayctltest.NewShop(t)
 			c.write(d)
 			for _, want := range c.want {
-				gatewayctltest.Equal(t, "faults", faultsOf(audit.Verify(d.Audit.Stored, d.Audit.Copies, d.Now)), want)
+				d.Equal("faults", faultsOf(audit.Verify(d.Audit.Stored, d.Audit.Copies, d.Now)), want)
 				d.Now = d.Now.Add(time.Second)
 				d.ExpectExit("export ShopA --since today", gatewayctl.ExitDone, "")
 			}
@@ -245,8 +245,7 @@ func TestForgedCompletionStaysAFault(t *testing.T) {
 	gatewayctltest.Equal(t, "faults before", faultsOf(audit.Verify(items, copies[3:], chainStart)),
 		"2 no-start, 4 no-start")
 	gatewayctltest.Equal(t, "faults after",
-		faultsOf(audit.Verify(items, copies[3:], chainStart.Add(10*365*session.Day))),
-		"")
+		faultsOf(audit.Verify(items, copies[3:], chainStart.Add(10*365*session.Day))), "")
 }
 
 // TestExportLeavesRecord: an export has two records, also without --yes, and exports nothing without them.
@@ -262,10 +261,9 @@ func TestExportLeavesRecord(t *testing.T) {
 		before := len(d.Audit.Stored)
 		d.ExpectExit(line, gatewayctl.ExitDone, "")
 		last := auditlog.ReadItem(d.Audit.Stored[len(d.Audit.Stored)-1]).Record
-		gatewayctltest.Equal(t, line, last.Subject+": "+last.Detail, want)
-		gatewayctltest.Equal(t, "what", last.What+" "+last.Outcome+" by "+last.Who,
-			"export transactions done by local:ama@host")
-		gatewayctltest.Equal(t, "records", len(d.Audit.Stored)-before, 2)
+		d.Equal(line, last.Subject+": "+last.Detail, want)
+		d.Equal("what", last.What+" "+last.Outcome+" by "+last.Who, "export transactions done by local:ama@host")
+		d.Equal("records", len(d.Audit.Stored)-before, 2)
 	}
 	d.Audit.FailAt = auditlog.OutcomeStarted
 	code, out, stderr := d.Exec("export ShopA --since today")

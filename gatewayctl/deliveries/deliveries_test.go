@@ -40,7 +40,7 @@ func TestDeliveriesShow(t *testing.T) {
 	d := gatewayctltest.New(t)
 	e := addRetriedPayment(d)
 	id := ledger.NotificationID(e.Key, ledger.Successful)
-	gatewayctltest.Equal(t, "attempts", gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID).Attempts,
+	d.Equal("attempts", gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID).Attempts,
 		[]entries.Attempt{
 			{WebhookID: id, Status: ledger.Successful, Number: 1, At: d.Now.Add(time.Second), Result: "server",
 				Code: 503},
@@ -61,18 +61,17 @@ func TestReplayKeepsEarlierAttempts(t *testing.T) {
 	d.Ledger.Overwrite(e)
 	id, first := e.Outbox.Waiting[0].ID, d.Now.Add(2*time.Second-time.Hour)
 	history := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID)
-	gatewayctltest.Equal(t, "attempts", history.Attempts, []entries.Attempt{
+	d.Equal("attempts", history.Attempts, []entries.Attempt{
 		{WebhookID: id, Status: ledger.Successful, Number: 1, At: first.Add(-time.Second), Result: "server", Code: 503},
 		{WebhookID: id, Status: ledger.Successful, Number: 2, At: first, Result: "delivered", Code: 0},
 		{WebhookID: id, Status: ledger.Successful, Number: 1, At: d.Now.Add(time.Second), Result: "server", Code: 500},
 	})
-	gatewayctltest.Equal(t, "replays", history.Replays,
-		[]entries.Replay{{WebhookID: id, Status: ledger.Successful, At: d.Now,
-			AttemptsBefore: 2, DeliveredBefore: first, DeadReasonBefore: ""}})
+	d.Equal("replays", history.Replays, []entries.Replay{{WebhookID: id, Status: ledger.Successful, At: d.Now,
+		AttemptsBefore: 2, DeliveredBefore: first, DeadReasonBefore: ""}})
 	n := history.Notifications[0]
-	gatewayctltest.Equal(t, "state", n.State, entries.DeliveryWaiting)
-	gatewayctltest.Equal(t, "first delivery", n.FirstDeliveredAt, first)
-	gatewayctltest.Equal(t, "delivery", n.DeliveredAt, time.Time{})
+	d.Equal("state", n.State, entries.DeliveryWaiting)
+	d.Equal("first delivery", n.FirstDeliveredAt, first)
+	d.Equal("delivery", n.DeliveredAt, time.Time{})
 	d.ExpectOutput("deliveries show "+e.ID, "waiting", "2026-03-01T12:00:02Z", // the state, and the first delivery
 		"2026-03-01T12:00:01Z", "server 503", "2026-03-01T12:00:02Z", "delivered", "2026-03-01T13:00:00Z", "replayed",
 		"2026-03-01T13:00:01Z", "server 500")
@@ -91,9 +90,9 @@ func TestReplayShowsBothDeliveries(t *testing.T) {
 	e.Outbox.MarkDelivered(e.Outbox.Head().ID, d.Now.Add(3*time.Second))
 	d.Ledger.Overwrite(e)
 	n := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID).Notifications[0]
-	gatewayctltest.Equal(t, "state", n.State, entries.DeliveryDelivered)
-	gatewayctltest.Equal(t, "delivery", n.DeliveredAt, d.Now.Add(3*time.Second))
-	gatewayctltest.Equal(t, "first delivery", n.FirstDeliveredAt, d.Now.Add(2*time.Second-time.Hour))
+	d.Equal("state", n.State, entries.DeliveryDelivered)
+	d.Equal("delivery", n.DeliveredAt, d.Now.Add(3*time.Second))
+	d.Equal("first delivery", n.FirstDeliveredAt, d.Now.Add(2*time.Second-time.Hour))
 	d.ExpectOutput("deliveries show "+e.ID,
 		"12:00:01Z", "server 503", "12:00:02Z", "delivered", "13:00:00Z", "replayed", "13:00:03Z", "delivered")
 	d.ExpectOutput("payment show "+e.ID, "12:00:02Z  delivered", "13:00:00Z  replayed", "13:00:03Z  delivered")
@@ -116,10 +115,10 @@ func TestReplayOfDeadLetter(t *testing.T) {
 		}
 	}
 	history := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID)
-	gatewayctltest.Equal(t, "replays", history.Replays,
+	d.Equal("replays", history.Replays,
 		[]entries.Replay{{WebhookID: e.Outbox.Waiting[0].ID, Status: ledger.Successful, At: d.Now, AttemptsBefore: 10,
 			DeliveredBefore: time.Time{}, DeadReasonBefore: "attempts"}})
-	gatewayctltest.Equal(t, "first delivery", history.Notifications[0].FirstDeliveredAt, time.Time{})
+	d.Equal("first delivery", history.Notifications[0].FirstDeliveredAt, time.Time{})
 }
 
 func TestDeliveriesList(t *testing.T) {
@@ -137,16 +136,14 @@ func TestDeliveriesList(t *testing.T) {
 		line: 2, "deliveries list ShopA --from 2026-03-01 --to 2026-03-01": 3, line + " --state delivered": 1,
 		line + " --state waiting": 0, line + " --state parked": 0,
 	} {
-		gatewayctltest.Equal(t, line, len(gatewayctltest.Query[[]entries.Notification](d, line)), want)
+		d.ExpectCount(line, line, want)
 	}
-	gatewayctltest.Equal(t, "dead letters", gatewayctltest.Query[[]entries.Notification](d,
-		line+" --state dead-letter"),
-		[]entries.Notification{{
-			Kind: ledger.Payment, ID: dead.ID, WebhookID: "w", Status: "late", At: at,
-			State:     entries.DeliveryDeadLetter,
-			Attempts:  10,
-			LastError: "server", LastCode: 503, DeadReason: "attempts",
-		}})
+	d.ExpectJSON("dead letters", line+" --state dead-letter", []entries.Notification{{
+		Kind: ledger.Payment, ID: dead.ID, WebhookID: "w", Status: "late", At: at,
+		State:     entries.DeliveryDeadLetter,
+		Attempts:  10,
+		LastError: "server", LastCode: 503, DeadReason: "attempts",
+	}})
 }
 
 // A waiting notification goes now: the fast path of the server is open, and the relay makes the first attempt.
@@ -162,21 +159,21 @@ func TestDeliveriesSend(t *testing.T) {
 
 	line := "deliveries send --merchant ShopA --since 2026-03-01"
 	want := deliveries.Result{Queued: 1, Failed: []string{}, Addresses: gatewayctltest.ToShop(1)}
-	gatewayctltest.Equal(t, "dry run", gatewayctltest.Query[deliveries.Result](d, line), want)
-	gatewayctltest.Equal(t, "version after a dry run", d.MustReadEntry(waiting.Key).Version, waiting.Version)
-	gatewayctltest.Equal(t, "fast path after a dry run", d.Health.Stored(at).AllowsFastPath(), false)
+	d.ExpectJSON("dry run", line, want)
+	d.Equal("version after a dry run", d.MustReadEntry(waiting.Key).Version, waiting.Version)
+	d.Equal("fast path after a dry run", d.Health.Stored(at).AllowsFastPath(), false)
 
-	gatewayctltest.Equal(t, "result", gatewayctltest.Query[deliveries.Result](d, line+gatewayctltest.Confirm), want)
+	d.ExpectJSON("result", line+gatewayctltest.Confirm, want)
 	sent := d.MustReadEntry(waiting.Key)
 	if head := sent.Outbox.Head(); !sent.Outbox.WakesRelay() || head.Attempts != 0 || len(sent.Outbox.Replays) != 1 {
 		t.Errorf("sent %+v, replays %+v, want the first attempt by the relay", head, sent.Outbox.Replays)
 	}
-	gatewayctltest.Equal(t, "fast path", d.Health.Stored(at).AllowsFastPath(), true)
+	d.Equal("fast path", d.Health.Stored(at).AllowsFastPath(), true)
 	for _, command := range []string{"deliveries show ", "payment show "} { // nothing was sent for a second time
 		d.ExpectOutput(command+waiting.ID, "sent now", "after 4 attempts")
 	}
 	for _, e := range []*ledger.Entry{dead, soon} {
-		gatewayctltest.Equal(t, "version of "+e.ID, d.MustReadEntry(e.Key).Version, e.Version)
+		d.Equal("version of "+e.ID, d.MustReadEntry(e.Key).Version, e.Version)
 		d.ExpectBoth("deliveries send "+e.ID, gatewayctl.ExitFailed, "nothing waits")
 	}
 	d.ExpectBoth(line, gatewayctl.ExitFailed, "nothing waits")
@@ -200,11 +197,11 @@ func TestDeliveriesSendParked(t *testing.T) {
 	} {
 		d.ExpectBoth(line, gatewayctl.ExitFailed,
 			"gatewayctl endpoint enable ShopA --url "+gatewayctltest.ShopURL+" --yes --reason REASON")
-		gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, true)
+		d.Equal("parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, true)
 	}
 	d.Health.StoreHealth(webhook.Health{Endpoint: at})
 	d.Apply("deliveries send ShopA_1")
-	gatewayctltest.Equal(t, "parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, false)
+	d.Equal("parked", d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked, false)
 }
 
 // A refusal names the command that ends it, as a shell takes it. Only a failed write needs the same command again.
@@ -257,24 +254,23 @@ func TestResendFollowsTheProfile(t *testing.T) {
 		"functions use its notif_url from 2026-03-01T13:00:35Z on")
 	d.Now = d.Now.Add(35 * time.Second)
 	moved := deliveries.Destination{URL: newURL, Former: gatewayctltest.ShopURL}
-	gatewayctltest.Equal(t, "dry run", gatewayctltest.Query[deliveries.Result](d, line).Addresses,
+	d.Equal("dry run", gatewayctltest.Query[deliveries.Result](d, line).Addresses,
 		[]deliveries.DestinationCount{{Destination: moved, Transactions: 1},
 			{Destination: deliveries.Destination{URL: gatewayctltest.ShopURL}, Transactions: 1}})
 	d.ExpectOutput(line, newURL, "the profile's; at the request "+gatewayctltest.ShopURL)
 	d.ExpectOutput("deliveries show ShopA_1", newURL, gatewayctltest.ShopURL)
 
 	former := line + " --former-address"
-	gatewayctltest.Equal(t, "former address", gatewayctltest.Query[deliveries.Result](d, former).Addresses,
-		gatewayctltest.ToShop(2))
+	d.Equal("former address", gatewayctltest.Query[deliveries.Result](d, former).Addresses, gatewayctltest.ToShop(2))
 	d.Apply(former)
-	gatewayctltest.Equal(t, "provisioned", d.MustReadEntry(provisioned.Key).Outbox.From, ledger.AddressFormer)
-	gatewayctltest.Equal(t, "named", d.MustReadEntry(named.Key).Outbox.From, ledger.AddressOfRequest)
+	d.Equal("provisioned", d.MustReadEntry(provisioned.Key).Outbox.From, ledger.AddressFormer)
+	d.Equal("named", d.MustReadEntry(named.Key).Outbox.From, ledger.AddressOfRequest)
 
 	e := d.MustReadEntry(provisioned.Key)
 	e.Outbox.DeadLetter(e.Outbox.Waiting[0].ID, "server", d.Now)
 	d.Ledger.Overwrite(e)
 	d.ExpectOutput("deliveries replay ShopA_1"+gatewayctltest.Confirm, newURL)
-	gatewayctltest.Equal(t, "after a replay", d.MustReadEntry(provisioned.Key).Outbox.From, ledger.AddressOfProfile)
+	d.Equal("after a replay", d.MustReadEntry(provisioned.Key).Outbox.From, ledger.AddressOfProfile)
 
 	d.Apply("host remove ShopA shop.example")
 	d.Now = d.Now.Add(-time.Minute)
@@ -309,11 +305,11 @@ func TestReplayOfARange(t *testing.T) {
 			t.Fatalf("%s was replayed: %v, want %v", e.ID, replayed, !other)
 		}
 	}
-	gatewayctltest.Equal(t, "version of the waiting payment", d.MustReadEntry(waiting.Key).Version, waiting.Version)
+	d.Equal("version of the waiting payment", d.MustReadEntry(waiting.Key).Version, waiting.Version)
 	result := gatewayctltest.Query[deliveries.Result](d, "deliveries replay "+before.ID+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "replay by id", result, deliveries.Result{Queued: 1, Failed: []string{},
+	d.Equal("replay by id", result, deliveries.Result{Queued: 1, Failed: []string{},
 		Addresses: gatewayctltest.ToShop(1)})
-	d.ExpectExit("deliveries replay "+before.ID+gatewayctltest.Confirm, gatewayctl.ExitFailed, "nothing to send again")
+	d.ExpectFailed("deliveries replay "+before.ID, "nothing to send again")
 	d.ExpectExit("deliveries replay ShopA_99999", gatewayctl.ExitFailed, "no payment")
 	d.ExpectExit("deliveries replay --merchant ShopA", gatewayctl.ExitUsage, "--from")
 	d.ExpectExit("deliveries replay --merchant ShopA --from x --to 2026-03-02", gatewayctl.ExitUsage, "neither a day")
@@ -330,9 +326,7 @@ func TestPartiallyFailedReplay(t *testing.T) {
 		}
 		return storetest.NoFault
 	})
-	d.ExpectExit("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+gatewayctltest.Confirm,
-		gatewayctl.ExitFailed,
-		"pay#ShopA_1")
+	d.ExpectFailed("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02", "pay#ShopA_1")
 	for _, r := range d.Audit.Records {
 		if r.What == "replay deliveries" &&
 			(r.Outcome != auditlog.OutcomeFailed || !strings.Contains(r.Detail, "2 of 3")) {

@@ -45,8 +45,8 @@ func TestDryRunFindsConcurrentChange(t *testing.T) {
 	puts := d.Vault.Puts
 	d.ExpectBoth("keys add tokens", gatewayctl.ExitFailed, "was changed meanwhile")
 	d.ExpectBoth("endpoint enable ShopA", gatewayctl.ExitFailed, "was changed meanwhile")
-	gatewayctltest.Equal(t, "secrets stored by a refused change", d.Vault.Puts-puts, 0)
-	gatewayctltest.Equal(t, "endpoint is enabled by a refused change", d.Health.Stored(at).Enabled(), false)
+	d.Equal("secrets stored by a refused change", d.Vault.Puts-puts, 0)
+	d.Equal("endpoint is enabled by a refused change", d.Health.Stored(at).Enabled(), false)
 }
 
 // TestDryRunWithoutSecret: a dry run refuses a secret that the deployment does not have.

@@ -26,17 +26,15 @@ func TestKeys(t *testing.T) {
 	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
 		first := keys.View{Ring: ring, Number: 1, Added: d.Now, SignsFrom: d.Now, Signs: true}
 		second := keys.View{Ring: ring, Number: 2, Added: d.Now, SignsFrom: d.Now.Add(10 * time.Minute)}
-		gatewayctltest.Equal(t, "empty ring", gatewayctltest.Query[[]keys.View](d, "keys list "+ring), []keys.View{})
-		gatewayctltest.Equal(t, "first key",
-			gatewayctltest.Query[[]keys.View](d, "keys add "+ring+gatewayctltest.Confirm), []keys.View{first})
-		gatewayctltest.Equal(t, "second key",
-			gatewayctltest.Query[[]keys.View](d, "keys add "+ring+" --secret-cache 10m"+gatewayctltest.Confirm),
+		d.ExpectJSON("empty ring", "keys list "+ring, []keys.View{})
+		d.ExpectJSON("first key", "keys add "+ring+gatewayctltest.Confirm, []keys.View{first})
+		d.ExpectJSON("second key", "keys add "+ring+" --secret-cache 10m"+gatewayctltest.Confirm,
 			[]keys.View{first, second})
 	}
 	d.Now = d.Now.Add(10 * time.Minute)
 	keys := gatewayctltest.Query[[]keys.View](d, "keys list tokens")
-	gatewayctltest.Equal(t, "the old key signs", keys[0].Signs, false)
-	gatewayctltest.Equal(t, "the new key signs", keys[1].Signs, true)
+	d.Equal("the old key signs", keys[0].Signs, false)
+	d.Equal("the new key signs", keys[1].Signs, true)
 	d.ExpectExit("keys add nothing", gatewayctl.ExitUsage, "tokens")
 	d.Variables["TOKEN_KEY_SECRET"] = ""
 	d.ExpectExit("keys list tokens", gatewayctl.ExitUsage, "TOKEN_KEY_SECRET")
@@ -58,29 +56,29 @@ func TestRetire(t *testing.T) {
 		t.Errorf("keys add does not print when the key signs: %s", stderr)
 	}
 	began := d.Now
-	d.ExpectExit("keys retire callbacks 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "never retired")
-	d.ExpectExit("keys retire tokens 2"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "newest")
-	d.ExpectExit("keys retire tokens 9"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "no key 9")
-	d.ExpectExit("keys retire tokens 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "from 2026-03-02T13:00:00Z on")
+	d.ExpectFailed("keys retire callbacks 1", "never retired")
+	d.ExpectFailed("keys retire tokens 2", "newest")
+	d.ExpectFailed("keys retire tokens 9", "no key 9")
+	d.ExpectFailed("keys retire tokens 1", "from 2026-03-02T13:00:00Z on")
 	d.Now = began.Add(25*time.Hour - time.Second)
-	d.ExpectExit("keys retire tokens 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "until then")
+	d.ExpectFailed("keys retire tokens 1", "until then")
 	d.Now = began.Add(25 * time.Hour)
 	d.MustRun("keys retire tokens 1", nil)
-	gatewayctltest.Equal(t, "keys after a dry run", len(gatewayctltest.Query[[]keys.View](d, "keys list tokens")), 2)
+	d.ExpectCount("keys after a dry run", "keys list tokens", 2)
 	stored := gatewayctltest.Query[[]keys.View](d, "keys retire tokens 1"+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "keys left", len(stored), 1)
-	gatewayctltest.Equal(t, "number of the key left", stored[0].Number, 2)
-	gatewayctltest.Equal(t, "number of a new key",
+	d.Equal("keys left", len(stored), 1)
+	d.Equal("number of the key left", stored[0].Number, 2)
+	d.Equal("number of a new key",
 		gatewayctltest.Query[[]keys.View](d, "keys add tokens"+gatewayctltest.Confirm)[1].Number, 3)
 
 	d.Apply("merchant suspend ShopA")
 	late := d.Now
 	d.Now = began // a refusal by the time would hide which merchants must rotate
-	d.ExpectExit("keys retire webhooks 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "ShopA (version 1)")
+	d.ExpectFailed("keys retire webhooks 1", "ShopA (version 1)")
 	d.Now = late
-	d.ExpectExit("keys retire webhooks 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "ShopA (version 1)")
+	d.ExpectFailed("keys retire webhooks 1", "ShopA (version 1)")
 	d.Apply("webhook-secret rotate ShopA")
-	d.ExpectExit("keys retire webhooks 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "ShopA (version 1)")
+	d.ExpectFailed("keys retire webhooks 1", "ShopA (version 1)")
 	d.Apply("webhook-secret revoke ShopA 1", "keys retire webhooks 1")
 	d.ExpectOutput("webhook-secret show ShopA"+gatewayctltest.Confirm, "whsec_")
 }
@@ -99,7 +97,7 @@ func TestSignsFromDoesNotMove(t *testing.T) {
 		expect := func(when string, wants ...time.Time) {
 			views := gatewayctltest.Query[[]keys.View](d, line)
 			for i, want := range wants {
-				gatewayctltest.Equal(t, ring+" "+when, views[i].SignsFrom, want)
+				d.Equal(ring+" "+when, views[i].SignsFrom, want)
 			}
 		}
 		expect("added", wants...)
@@ -120,7 +118,7 @@ func TestSignsFromDoesNotMove(t *testing.T) {
 		}
 		d.Apply("keys revoke " + ring + " 1 --compromised")
 		views := gatewayctltest.Query[[]keys.View](d, line)
-		gatewayctltest.Equal(t, "after a revocation", views[1].SignsFrom, wants[1])
+		d.Equal("after a revocation", views[1].SignsFrom, wants[1])
 	}
 }
 
@@ -146,27 +144,26 @@ func TestRevokeTokens(t *testing.T) {
 	d.ExpectExit("keys revoke tokens 1"+gatewayctltest.Confirm, gatewayctl.ExitUsage, "--compromised")
 	before := string(d.Vault.Values["token-keys"])
 	d.MustRun("keys revoke tokens 1 --compromised", nil)
-	gatewayctltest.Equal(t, "private ring after a dry run", string(d.Vault.Values["token-keys"]), before)
+	d.Equal("private ring after a dry run", string(d.Vault.Values["token-keys"]), before)
 	stored := gatewayctltest.Query[[]keys.View](d, "keys revoke tokens 1 --compromised"+gatewayctltest.Confirm)
 	want := []keys.View{{Ring: "tokens", Number: 1, Added: d.Now, Revoked: d.Now},
 		{Ring: "tokens", Number: 2, Added: d.Now, SignsFrom: d.Now.Add(keyring.SigningDelay)}}
-	gatewayctltest.Equal(t, "keys", stored, want)
+	d.Equal("keys", stored, want)
 	d.Now = d.Now.Add(keyring.SigningDelay)
-	gatewayctltest.Equal(t, "the new key signs", gatewayctltest.Query[[]keys.View](d, "keys list tokens")[1].Signs,
-		true)
+	d.Equal("the new key signs", gatewayctltest.Query[[]keys.View](d, "keys list tokens")[1].Signs, true)
 	for _, name := range []string{"token-keys", "token-public-keys"} {
 		ring, err := keyring.Parse(d.Vault.Values[name])
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, found := ring.FindKey(1)
-		gatewayctltest.Equal(t, name+" has key 1", found, false)
+		d.Equal(name+" has key 1", found, false)
 		_, found = ring.FindKey(2)
-		gatewayctltest.Equal(t, name+" has key 2", found, true)
+		d.Equal(name+" has key 2", found, true)
 	}
 	d.ExpectOutput("audit", "revoke a key", "ring tokens", "key 1, compromised")
-	d.ExpectExit("keys revoke tokens 1 --compromised"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "no live key 1")
-	d.ExpectExit("keys retire tokens 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "no key 1")
+	d.ExpectFailed("keys revoke tokens 1 --compromised", "no live key 1")
+	d.ExpectFailed("keys retire tokens 1", "no key 1")
 }
 
 // failingSecrets is a store whose nth put fails, before or after it was stored. after runs after each put.
@@ -222,7 +219,7 @@ func TestPublicRingHasEachLivePrivateKey(t *testing.T) {
 				if failing > 0 && len(parseRing(d, "token-keys").Keys()) == 1 {
 					d.Apply(line)
 				}
-				gatewayctltest.Equal(t, line+": keys", len(parseRing(d, "token-keys").Keys()), 2)
+				d.Equal(line+": keys", len(parseRing(d, "token-keys").Keys()), 2)
 			}
 		}
 	}
@@ -277,7 +274,7 @@ func TestRevokeCallbacks(t *testing.T) {
 			lost = append(lost, v.Subject)
 		}
 	}
-	gatewayctltest.Equal(t, "lost callbacks", lost, []string{"sms#m-1"})
+	d.Equal("lost callbacks", lost, []string{"sms#m-1"})
 	d.Apply("attention close sms m-1")
 	if _, out, _ = d.Exec("attention --no-lookup"); strings.Contains(out, "callback-lost") {
 		t.Errorf("a closed one is listed: %s", out)
@@ -291,25 +288,25 @@ func TestRevokeWebhooks(t *testing.T) {
 	d.Onboard("ShopB")
 	d.Apply("merchant suspend ShopB")
 	d.MustRun("keys revoke webhooks 1 --compromised", nil)
-	gatewayctltest.Equal(t, "versions after a dry run", len(webhookVersions(d, "ShopA")), 1)
+	d.Equal("versions after a dry run", len(webhookVersions(d, "ShopA")), 1)
 	inform := gatewayctltest.Query[[]keys.InformView](d, "keys revoke webhooks 1 --compromised"+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "merchants to inform", inform, []keys.InformView{
+	d.Equal("merchants to inform", inform, []keys.InformView{
 		{Merchant: "ShopA", Version: 2, Leaked: []int{1}, NotifURL: "https://shop.example/n"},
 		{Merchant: "ShopB", Version: 2, Leaked: []int{1}, NotifURL: "https://shop.example/n"},
 	})
-	gatewayctltest.Equal(t, "both sign", webhookVersions(d, "ShopA"), []int{2, 1})
+	d.Equal("both sign", webhookVersions(d, "ShopA"), []int{2, 1})
 	d.Apply("keys revoke webhooks 1 --compromised") // again: nothing more is rotated
-	gatewayctltest.Equal(t, "both sign still", webhookVersions(d, "ShopA"), []int{2, 1})
+	d.Equal("both sign still", webhookVersions(d, "ShopA"), []int{2, 1})
 	code, _, stderr := d.Exec("keys revoke webhooks 1 --compromised --at-once" + gatewayctltest.Confirm)
 	if code != gatewayctl.ExitDone || !strings.Contains(stderr, "refuses every notification") {
 		t.Errorf("at once: exit %d: %s", code, stderr)
 	}
 	for _, shop := range []string{"ShopA", "ShopB"} {
-		gatewayctltest.Equal(t, shop+": only the new one signs", webhookVersions(d, shop), []int{2})
+		d.Equal(shop+": only the new one signs", webhookVersions(d, shop), []int{2})
 	}
 	keys := gatewayctltest.Query[[]keys.View](d, "keys list webhooks")
-	gatewayctltest.Equal(t, "key 1 is revoked", keys[0].Revoked, d.Now)
-	gatewayctltest.Equal(t, "key 2 signs", keys[1].Signs, true)
+	d.Equal("key 1 is revoked", keys[0].Revoked, d.Now)
+	d.Equal("key 2 signs", keys[1].Signs, true)
 	d.ExpectOutput("webhook-secret show ShopA"+gatewayctltest.Confirm, "whsec_")
 }
 
@@ -330,7 +327,7 @@ func TestInterruptedRevocationNamesAllMerchants(t *testing.T) {
 		t.Errorf("the next run shows %s", out)
 	}
 	first := auditlog.ReadItem(d.Audit.Stored[len(d.Audit.Stored)-4]).Record
-	gatewayctltest.Equal(t, "first record", first.Outcome+": "+first.Detail, "started: inform: ShopA, ShopB")
+	d.Equal("first record", first.Outcome+": "+first.Detail, "started: inform: ShopA, ShopB")
 	d.ExpectOutput("audit", "inform: ShopA, ShopB; failed", "inform: ShopB")
 }
 
@@ -344,8 +341,7 @@ func TestMerchantAddedDuringRevocation(t *testing.T) {
 	if code != gatewayctl.ExitFailed || !strings.Contains(stderr, "run the command again") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	gatewayctltest.Equal(t, "key 1 is revoked",
-		!gatewayctltest.Query[[]keys.View](d, "keys list webhooks")[0].Revoked.IsZero(), false)
+	d.Equal("key 1 is revoked", !gatewayctltest.Query[[]keys.View](d, "keys list webhooks")[0].Revoked.IsZero(), false)
 	d.MustRun(line, nil)
 	d.ExpectOutput("webhook-secret show ShopB"+gatewayctltest.Confirm, "whsec_")
 }

@@ -27,19 +27,19 @@ func TestAudit(t *testing.T) {
 	d.Now = d.Now.Add(48 * time.Hour)
 	d.Audit.Outcomes = nil
 	d.Apply("merchant suspend ShopA")
-	gatewayctltest.Equal(t, "outcomes in the order of writing", d.Audit.Outcomes,
+	d.Equal("outcomes in the order of writing", d.Audit.Outcomes,
 		[]string{auditlog.OutcomeStarted, auditlog.OutcomeDone})
 	d.Now = d.Now.Add(time.Second)
 	d.Audit.FailAt = auditlog.OutcomeStarted
-	d.ExpectExit("merchant resume ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "nothing was done")
+	d.ExpectFailed("merchant resume ShopA", "nothing was done")
 	d.Audit.FailAt = auditlog.OutcomeDone
-	d.ExpectExit("merchant resume ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "could not be completed")
+	d.ExpectFailed("merchant resume ShopA", "could not be completed")
 	d.Audit.FailAt = ""
 	var records []string
 	for _, r := range gatewayctltest.Query[[]auditlog.Record](d, "audit --subject shopa --since 2026-03-03") {
 		records = append(records, r.What+" "+r.Outcome)
 	}
-	gatewayctltest.Equal(t, "records", records, []string{"suspend a merchant done", "resume a merchant started"})
+	d.Equal("records", records, []string{"suspend a merchant done", "resume a merchant started"})
 	d.ExpectExit("audit --since tomorrow", gatewayctl.ExitUsage, "day")
 }
 
@@ -57,8 +57,8 @@ func TestCredentials(t *testing.T) {
 				}
 			}
 			d.Now = d.Now.Add(time.Second)
-			d.ExpectExit(kind+" issue ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "two are live")
-			d.ExpectExit(kind+" rotate ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "--force")
+			d.ExpectFailed(kind+" issue ShopA", "two are live")
+			d.ExpectFailed(kind+" rotate ShopA", "--force")
 			third := gatewayctltest.Query[merchants.IssuedCredential](d,
 				kind+" rotate ShopA --force --overlap 1h"+gatewayctltest.Confirm)
 			if !slices.ContainsFunc(slices.Collect(maps.Values(d.Audit.Records)), func(r auditlog.Record) bool {
@@ -66,28 +66,28 @@ func TestCredentials(t *testing.T) {
 			}) {
 				t.Error("no audit record names the new and the ending credential")
 			}
-			gatewayctltest.Equal(t, "number", third.Number, 3)
-			gatewayctltest.Equal(t, "ending numbers", third.EndingNumbers, []int{2})
-			gatewayctltest.Equal(t, "end", third.EndAt, d.Now.Add(time.Hour))
+			d.Equal("number", third.Number, 3)
+			d.Equal("ending numbers", third.EndingNumbers, []int{2})
+			d.Equal("end", third.EndAt, d.Now.Add(time.Hour))
 			live := func() (live []bool) {
 				for _, v := range gatewayctltest.Query[[]merchants.Credential](d, kind+" list ShopA") {
 					live = append(live, v.Live)
 				}
 				return live
 			}
-			gatewayctltest.Equal(t, "live in the overlap", live(), []bool{true, true})
+			d.Equal("live in the overlap", live(), []bool{true, true})
 			d.Now = d.Now.Add(time.Hour)
-			gatewayctltest.Equal(t, "live after the overlap", live(), []bool{false, true})
+			d.Equal("live after the overlap", live(), []bool{false, true})
 			d.Apply(kind + " revoke ShopA 3")
-			gatewayctltest.Equal(t, "live after the revocation", live(), []bool{false, false})
-			d.ExpectExit(kind+" revoke ShopA 9"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "no credential")
+			d.Equal("live after the revocation", live(), []bool{false, false})
+			d.ExpectFailed(kind+" revoke ShopA 9", "no credential")
 			d.ExpectExit(kind+" revoke ShopA"+gatewayctltest.Confirm, gatewayctl.ExitUsage, "number")
 			d.ExpectExit(kind+" rotate ShopA --overlap=-1s"+gatewayctltest.Confirm, gatewayctl.ExitUsage, "--overlap")
 			d.ExpectExit(kind+" revoke ShopA 3 --after=-1s"+gatewayctltest.Confirm, gatewayctl.ExitUsage, "--after")
 			d.Now = d.Now.Add(time.Second)
 			d.Apply(kind+" issue ShopA", kind+" revoke ShopA 4 --after 2h")
 			views := gatewayctltest.Query[[]merchants.Credential](d, kind+" list ShopA")
-			gatewayctltest.Equal(t, "expiry", views[len(views)-1].Expires, d.Now.Add(2*time.Hour))
+			d.Equal("expiry", views[len(views)-1].Expires, d.Now.Add(2*time.Hour))
 		})
 	}
 }
@@ -95,24 +95,21 @@ func TestCredentials(t *testing.T) {
 func TestWebhookSecrets(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	first := gatewayctltest.Query[merchants.WebhookSecretOutput](d, "webhook-secret show ShopA"+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "secret of the onboarding", first.Secret, shop.WebhookSecret)
+	d.Equal("secret of the onboarding", first.Secret, shop.WebhookSecret)
 	d.Apply("keys add webhooks")
 	d.Now = d.Now.Add(5 * time.Minute)
 	second := gatewayctltest.Query[merchants.WebhookSecretOutput](d,
 		"webhook-secret rotate ShopA"+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "version after the rotation", second.Version, 2)
-	gatewayctltest.Equal(t, "secret of version 1",
-		gatewayctltest.Query[merchants.WebhookSecretOutput](d, "webhook-secret show ShopA 1"+gatewayctltest.Confirm),
-		first)
-	gatewayctltest.Equal(t, "same secret after the rotation", second.Secret == first.Secret, false)
-	gatewayctltest.Equal(t, "versions", gatewayctltest.Query[[]merchants.WebhookSecret](d, "webhook-secret list ShopA"),
-		[]merchants.WebhookSecret{
-			{Version: 2, KeyNumber: 2, CreatedAt: d.Now},
-			{Version: 1, KeyNumber: 1, CreatedAt: d.Now.Add(-5 * time.Minute)},
-		})
-	d.ExpectExit("webhook-secret rotate ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "two are live")
+	d.Equal("version after the rotation", second.Version, 2)
+	d.ExpectJSON("secret of version 1", "webhook-secret show ShopA 1"+gatewayctltest.Confirm, first)
+	d.Equal("same secret after the rotation", second.Secret == first.Secret, false)
+	d.ExpectJSON("versions", "webhook-secret list ShopA", []merchants.WebhookSecret{
+		{Version: 2, KeyNumber: 2, CreatedAt: d.Now},
+		{Version: 1, KeyNumber: 1, CreatedAt: d.Now.Add(-5 * time.Minute)},
+	})
+	d.ExpectFailed("webhook-secret rotate ShopA", "two are live")
 	d.Apply("webhook-secret revoke ShopA 1")
-	d.ExpectExit("webhook-secret show ShopA 1"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "no credential")
+	d.ExpectFailed("webhook-secret show ShopA 1", "no credential")
 }
 
 // A revoked secret is never issued again.
@@ -160,19 +157,18 @@ func TestRevokeNeedsTokenNumber(t *testing.T) {
 		d.ExpectExit("token revoke ShopA "+words+gatewayctltest.Confirm, gatewayctl.ExitUsage, "--short-lived")
 	}
 	view := gatewayctltest.Query[merchants.View](d, "merchant show ShopA")
-	gatewayctltest.Equal(t, "expiry after refused commands", view.Tokens[0].Expires, time.Time{})
-	gatewayctltest.Equal(t, "token generation after refused commands", view.Generation, 1)
-	gatewayctltest.Equal(t, "audit records of refused commands", len(d.Audit.Records)-before, 0)
+	d.Equal("expiry after refused commands", view.Tokens[0].Expires, time.Time{})
+	d.Equal("token generation after refused commands", view.Generation, 1)
+	d.Equal("audit records of refused commands", len(d.Audit.Records)-before, 0)
 	d.Apply("token revoke ShopA --short-lived")
 }
 
 func TestSuspendingTwice(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
-	d.ExpectExit("merchant resume ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "nothing would change")
+	d.ExpectFailed("merchant resume ShopA", "nothing would change")
 	d.Apply("merchant suspend ShopA")
 	d.ExpectBoth("merchant suspend ShopA", gatewayctl.ExitFailed, "nothing would change")
-	gatewayctltest.Equal(t, "token generation",
-		gatewayctltest.Query[merchants.View](d, "merchant show ShopA").Generation, 2)
+	d.Equal("token generation", gatewayctltest.Query[merchants.View](d, "merchant show ShopA").Generation, 2)
 }
 
 func TestBlankReasons(t *testing.T) {
@@ -196,7 +192,7 @@ func TestBlankReasons(t *testing.T) {
 func TestAuditRecordsFailureCause(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
 	d.ChangeStores(func(s *deployment.Stores) { s.Merchants = failingRegistry{s.Merchants} })
-	d.ExpectExit("merchant suspend ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "the table does not respond")
+	d.ExpectFailed("merchant suspend ShopA", "the table does not respond")
 	records := gatewayctltest.Query[[]auditlog.Record](d, "audit --subject ShopA")
 	i := slices.IndexFunc(records, func(r auditlog.Record) bool { return r.What == "suspend a merchant" })
 	if last := records[i]; last.Outcome != auditlog.OutcomeFailed ||
@@ -248,7 +244,7 @@ func TestWebhookTest(t *testing.T) {
 	if !*result.Delivered || result.Status != 200 || len(*received) != 1 || len(result.Response) != (2<<10) {
 		t.Fatalf("%d posted, result %+v", len(*received), result)
 	}
-	gatewayctltest.Equal(t, "versions", result.Versions, []int{2, 1})
+	d.Equal("versions", result.Versions, []int{2, 1})
 	second := gatewayctltest.Query[merchants.WebhookSecretOutput](d,
 		"webhook-secret show ShopA 2"+gatewayctltest.Confirm).Secret
 	for _, secret := range []string{shop.WebhookSecret, second} {
@@ -265,9 +261,8 @@ func TestWebhookTest(t *testing.T) {
 
 	gone, _, _ := newMerchantServer(t, 410)
 	writes := d.Health.WriteCount()
-	d.ExpectExit("webhook test --merchant ShopA --url "+gone+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		"not accepted: gone 410")
-	gatewayctltest.Equal(t, "writes of health", d.Health.WriteCount(), writes)
+	d.ExpectFailed("webhook test --merchant ShopA --url "+gone, "not accepted: gone 410")
+	d.Equal("writes of health", d.Health.WriteCount(), writes)
 }
 
 // Without --url the sample goes to the address that is disabled, also if a request named it. The person chooses one of
@@ -275,9 +270,8 @@ func TestWebhookTest(t *testing.T) {
 func TestWebhookTestOfTheDisabledAddress(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	const named, second = "https://shop.example/of-request?key=1", "https://shop.example/second"
-	gatewayctltest.Equal(t, "without a disabled one", gatewayctltest.Query[merchants.WebhookTestResult](d,
-		"webhook test --merchant ShopA").URL,
-		gatewayctltest.ShopURL)
+	d.Equal("without a disabled one", gatewayctltest.Query[merchants.WebhookTestResult](d,
+		"webhook test --merchant ShopA").URL, gatewayctltest.ShopURL)
 	disabledShop(d, shop, named)
 	d.ExpectOutput("webhook test --merchant ShopA", "https://shop.example/of-request?***")
 	d.ExpectExit("webhook test --merchant ShopA", gatewayctl.ExitDone,
@@ -306,7 +300,7 @@ func TestNewWebhookSecretSaysWhenItSigns(t *testing.T) {
 	d.Variables["PROFILE_CACHE_TTL"] = "20s"
 	d.Now = d.Now.Add(time.Hour)
 	line := "webhook-secret rotate ShopA" + gatewayctltest.Confirm
-	gatewayctltest.Equal(t, "signs from", gatewayctltest.Query[merchants.WebhookSecretOutput](d, line).SignsFrom,
+	d.Equal("signs from", gatewayctltest.Query[merchants.WebhookSecretOutput](d, line).SignsFrom,
 		d.Now.Add(25*time.Second))
 	d.Apply("webhook-secret revoke ShopA 1")
 	d.ExpectExit(line, gatewayctl.ExitDone,

@@ -35,17 +35,17 @@ func TestEndpoint(t *testing.T) {
 		d.ExpectExit(command+" ShopB", gatewayctl.ExitFailed, "no notif_url of its own")
 	}
 	view := gatewayctltest.Query[merchants.EndpointView](d, "endpoint show ShopA")
-	gatewayctltest.Equal(t, "enabled before", view.Enabled, false)
-	gatewayctltest.Equal(t, "last status", view.LastStatus, 410)
+	d.Equal("enabled before", view.Enabled, false)
+	d.Equal("last status", view.LastStatus, 410)
 	d.MustRun("endpoint enable ShopA", nil)
 	if d.Health.Stored(at).Enabled() || !d.MustReadEntry(parked.Key).Outbox.Waiting[0].Parked {
 		t.Error("a dry run enabled the endpoint")
 	}
 	result := gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA"+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "queued", result.Queued, 1)
-	gatewayctltest.Equal(t, "enabled after", result.Endpoints[0].Enabled, true)
-	gatewayctltest.Equal(t, "stored as enabled", d.Health.Stored(at).Enabled(), true)
-	gatewayctltest.Equal(t, "still parked", d.MustReadEntry(parked.Key).Outbox.Waiting[0].Parked, false)
+	d.Equal("queued", result.Queued, 1)
+	d.Equal("enabled after", result.Endpoints[0].Enabled, true)
+	d.Equal("stored as enabled", d.Health.Stored(at).Enabled(), true)
+	d.Equal("still parked", d.MustReadEntry(parked.Key).Outbox.Waiting[0].Parked, false)
 }
 
 // Enabling finds the parked notifications of transactions of any age, and a second run continues the first.
@@ -70,7 +70,7 @@ func TestEndpointEnableOldTransactions(t *testing.T) {
 		}
 		return storetest.NoFault
 	})
-	d.ExpectExit("endpoint enable ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "injected")
+	d.ExpectFailed("endpoint enable ShopA", "injected")
 	failing = false
 	d.MustRun("endpoint enable ShopA"+gatewayctltest.Confirm, nil)
 	for _, e := range []*ledger.Entry{first, second} {
@@ -78,8 +78,7 @@ func TestEndpointEnableOldTransactions(t *testing.T) {
 			t.Errorf("%s is still parked", e.Key)
 		}
 	}
-	gatewayctltest.Equal(t, "parked ones left", len(gatewayctltest.Query[[]entries.Notification](d,
-		"deliveries list ShopA --from 2026-03-01 --to 2026-12-01 --state parked")), 0)
+	d.ExpectCount("parked ones left", "deliveries list ShopA --from 2026-03-01 --to 2026-12-01 --state parked", 0)
 }
 
 // disabledShop stores a payment to each path of two hosts of ShopA, parked at its disabled URL.
@@ -124,9 +123,8 @@ func TestEndpointsOfAMerchant(t *testing.T) {
 		d.ExpectBoth("endpoint "+never, gatewayctl.ExitFailed, "was never notified at")
 	}
 	d.ExpectExit("endpoint enable ShopA --all --host a.example", gatewayctl.ExitUsage, "exclude each other")
-	gatewayctltest.Equal(t, "dry run", gatewayctltest.Query[merchants.EnableResult](d,
-		"endpoint enable ShopA --all").Queued, 3)
-	gatewayctltest.Equal(t, "others that wait", gatewayctltest.Query[merchants.EnableResult](d,
+	d.Equal("dry run", gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA --all").Queued, 3)
+	d.Equal("others that wait", gatewayctltest.Query[merchants.EnableResult](d,
 		"endpoint enable ShopA --all").Waiting, 1)
 	d.ExpectExit("endpoint enable ShopA --all", gatewayctl.ExitDone, "3 notifications queued, 1 more waiting")
 	d.ExpectExit("endpoint enable ShopA --all", gatewayctl.ExitDone,
@@ -134,15 +132,15 @@ func TestEndpointsOfAMerchant(t *testing.T) {
 
 	result := gatewayctltest.Query[merchants.EnableResult](d,
 		"endpoint enable ShopA --host a.example"+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "queued", result.Queued, 2)
-	gatewayctltest.Equal(t, "URLs", len(result.Endpoints), 2)
-	gatewayctltest.Equal(t, "another host", d.MustReadEntry(entries[2].Key).Outbox.Waiting[0].Parked, true)
+	d.Equal("queued", result.Queued, 2)
+	d.Equal("URLs", len(result.Endpoints), 2)
+	d.Equal("another host", d.MustReadEntry(entries[2].Key).Outbox.Waiting[0].Parked, true)
 	result = gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA --all"+gatewayctltest.Confirm)
-	gatewayctltest.Equal(t, "queued", result.Queued, 1)
-	gatewayctltest.Equal(t, "still parked", d.MustReadEntry(entries[2].Key).Outbox.Waiting[0].Parked, false)
+	d.Equal("queued", result.Queued, 1)
+	d.Equal("still parked", d.MustReadEntry(entries[2].Key).Outbox.Waiting[0].Parked, false)
 	for _, at := range gatewayctltest.Query[[]merchants.ListedEndpoint](d, "endpoint list ShopA --since 2026-03-01") {
-		gatewayctltest.Equal(t, at.URL+" is enabled", at.Enabled, true)
-		gatewayctltest.Equal(t, at.URL+" parked", at.Parked, 0)
+		d.Equal(at.URL+" is enabled", at.Enabled, true)
+		d.Equal(at.URL+" parked", at.Parked, 0)
 	}
 }
 
@@ -177,12 +175,12 @@ func TestEndpointEnableUntilNothingIsParked(t *testing.T) {
 		late := d.AddWaitingPayment(shop, 2)
 		d.ChangeStores(func(s *deployment.Stores) { s.Ledger = &parkingLedger{d.Ledger, d, late.Clone(), disable} })
 		if disable {
-			d.ExpectExit("endpoint enable ShopA"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "responded 410 again")
+			d.ExpectFailed("endpoint enable ShopA", "responded 410 again")
 			continue
 		}
-		gatewayctltest.Equal(t, "queued", gatewayctltest.Query[merchants.EnableResult](d,
+		d.Equal("queued", gatewayctltest.Query[merchants.EnableResult](d,
 			"endpoint enable ShopA"+gatewayctltest.Confirm).Queued, 2)
-		gatewayctltest.Equal(t, "still parked", d.MustReadEntry(late.Key).Outbox.Waiting[0].Parked, false)
+		d.Equal("still parked", d.MustReadEntry(late.Key).Outbox.Waiting[0].Parked, false)
 	}
 }
 
@@ -224,7 +222,6 @@ func TestDisableEndpoint(t *testing.T) {
 	if at.Enabled || at.LastError != "manual" || at.DisabledAt.IsZero() {
 		t.Errorf("the endpoint is %+v, want it disabled by a person", at)
 	}
-	d.ExpectExit("endpoint disable ShopA --url https://shop.example/never"+gatewayctltest.Confirm,
-		gatewayctl.ExitFailed, "never notified")
+	d.ExpectFailed("endpoint disable ShopA --url https://shop.example/never", "never notified")
 	d.MustRun("endpoint enable ShopA --url "+gatewayctltest.ShopURL+gatewayctltest.Confirm, nil)
 }

@@ -51,8 +51,8 @@ func TestADryRunShowsNoID(t *testing.T) {
 	d := gatewayctltest.New(t)
 	d.Apply("keys add webhooks")
 	output := gatewayctltest.Query[merchants.Onboarding](d, "merchant add ShopA --country ci --operator sandbox")
-	gatewayctltest.Equal(t, "id", output.ID, "(shown with --yes)")
-	gatewayctltest.Equal(t, "client id", output.ClientID, "(shown with --yes)")
+	d.Equal("id", output.ID, "(shown with --yes)")
+	d.Equal("client id", output.ClientID, "(shown with --yes)")
 	_, out, stderr := d.Exec("merchant add ShopA --country ci --operator sandbox")
 	for line := range strings.Lines(out + stderr) {
 		if strings.Contains(line, "id ") && !strings.Contains(line, "(shown with --yes)") {
@@ -69,17 +69,16 @@ func TestADryRunShowsNoID(t *testing.T) {
 
 func TestOnboarding(t *testing.T) {
 	d := gatewayctltest.New(t)
-	d.ExpectExit("merchant add ShopA --country ci --operator sandbox"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		"keys add webhooks")
+	d.ExpectFailed("merchant add ShopA --country ci --operator sandbox", "keys add webhooks")
 	shop := d.Onboard("ShopA")
 	if !merchant.IsWellFormedClientSecret(shop.ClientID, shop.ClientSecret) ||
 		!strings.HasPrefix(shop.AccessToken, "gwl_"+shop.ID+"_") ||
 		!strings.HasPrefix(shop.WebhookSecret, "whsec_") {
 		t.Errorf("a secret is malformed: %q, %q, %q", shop.ClientSecret, shop.AccessToken, shop.WebhookSecret)
 	}
-	gatewayctltest.Equal(t, "operations", output.JoinComma(shop.Operations), "charge, pay, sms")
-	gatewayctltest.Equal(t, "notification hosts", output.JoinComma(shop.NotificationHosts), "shop.example")
-	gatewayctltest.Equal(t, "home country", shop.HomeCountry, "CI")
+	d.Equal("operations", output.JoinComma(shop.Operations), "charge, pay, sms")
+	d.Equal("notification hosts", output.JoinComma(shop.NotificationHosts), "shop.example")
+	d.Equal("home country", shop.HomeCountry, "CI")
 	for _, r := range d.Audit.Records {
 		if strings.Contains(r.Detail, "gwl_") ||
 			r.Who != "local:ama@host" || r.Why != "test" || r.Credential != "KEYID" {
@@ -104,24 +103,22 @@ func TestChangeSuspendResume(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	line := "merchant change ShopA --country sn,ci --host b.example --notif-url https://b.example/n" +
 		gatewayctltest.Confirm
-	gatewayctltest.Equal(t, "differences", gatewayctltest.Query[[]merchants.FieldChange](d, line),
-		[]merchants.FieldChange{
-			{Field: "countries", Before: "CI", After: "SN, CI"}, {Field: "home country", Before: "CI", After: "SN"},
-			{Field: "notification hosts", Before: "shop.example", After: "b.example"},
-			{Field: "notif_url", Before: "https://shop.example/n", After: "https://b.example/n"},
-		})
+	d.ExpectJSON("differences", line, []merchants.FieldChange{
+		{Field: "countries", Before: "CI", After: "SN, CI"}, {Field: "home country", Before: "CI", After: "SN"},
+		{Field: "notification hosts", Before: "shop.example", After: "b.example"},
+		{Field: "notif_url", Before: "https://shop.example/n", After: "https://b.example/n"},
+	})
 	view := gatewayctltest.Query[merchants.View](d, "merchant show "+shop.ID)
-	gatewayctltest.Equal(t, "countries", output.JoinComma(view.Countries), "SN, CI")
-	d.ExpectExit("merchant change ShopA --country sn,ci"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		"nothing would change")
+	d.Equal("countries", output.JoinComma(view.Countries), "SN, CI")
+	d.ExpectFailed("merchant change ShopA --country sn,ci", "nothing would change")
 	d.Apply("merchant suspend ShopA")
 	view = gatewayctltest.Query[merchants.View](d, "merchant show ShopA")
-	gatewayctltest.Equal(t, "status of a suspended merchant", view.Status, merchant.StatusSuspended)
-	gatewayctltest.Equal(t, "token generation", view.Generation, 2)
+	d.Equal("status of a suspended merchant", view.Status, merchant.StatusSuspended)
+	d.Equal("token generation", view.Generation, 2)
 	d.Apply("merchant resume ShopA")
 	all := gatewayctltest.Query[[]merchants.View](d, "merchant list")
-	gatewayctltest.Equal(t, "merchants", len(all), 1)
-	gatewayctltest.Equal(t, "status of a resumed merchant", all[0].Status, merchant.StatusActive)
+	d.Equal("merchants", len(all), 1)
+	d.Equal("status of a resumed merchant", all[0].Status, merchant.StatusActive)
 }
 
 // A replay waits until no function has the profile of before in its cache. It knows that by UpdatedAt, so each command
@@ -151,7 +148,7 @@ func TestProfileCommandsSetUpdated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gatewayctltest.Equal(t, "updated", profile.UpdatedAt, d.Now)
+			d.Equal("updated", profile.UpdatedAt, d.Now)
 		})
 	}
 }
@@ -160,11 +157,10 @@ func TestHosts(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
 	d.ExpectExit("host add ShopA 10.0.0.1"+gatewayctltest.Confirm, gatewayctl.ExitUsage, "10.0.0.1")
 	d.ExpectExit("host add ShopA 127.0.0.1:8080"+gatewayctltest.Confirm, gatewayctl.ExitUsage, "127.0.0.1")
-	d.ExpectExit("host add ShopA shop.example"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "nothing would change")
+	d.ExpectFailed("host add ShopA shop.example", "nothing would change")
 	d.ExpectExit("host remove ShopA shop.example"+gatewayctltest.Confirm, gatewayctl.ExitUsage, "notif_url")
 	d.Apply("host add ShopA b.example c.example:8443", "host remove ShopA b.example")
-	gatewayctltest.Equal(t, "hosts", gatewayctltest.Query[[]string](d, "host list ShopA"),
-		[]string{"shop.example", "c.example:8443"})
+	d.ExpectJSON("hosts", "host list ShopA", []string{"shop.example", "c.example:8443"})
 }
 
 // The output of merchant add is all that the merchant needs: its credentials, the base address and the constants.
@@ -181,10 +177,10 @@ func TestOnboardingHasEverything(t *testing.T) {
 	d.Variables["BASE_URL"], d.Variables["SERVICE_ID"] = "https://api.example", "SERVICE-1"
 	d.Variables["APPLICATION_ID"], d.Variables["CONTACT_ID"] = "APP-1", "CONTACT-1"
 	got := gatewayctltest.Query[merchants.Onboarding](d, line)
-	gatewayctltest.Equal(t, "platform", got.Platform, merchants.Platform{BaseURL: "https://api.example",
+	d.Equal("platform", got.Platform, merchants.Platform{BaseURL: "https://api.example",
 		ServiceID:     "SERVICE-1",
 		ApplicationID: "APP-1", ContactID: "CONTACT-1"})
-	gatewayctltest.Equal(t, "flag over variable",
+	d.Equal("flag over variable",
 		gatewayctltest.Query[merchants.Onboarding](d, line+" --base-url https://other.example").BaseURL,
 		"https://other.example")
 	code, out, stderr = d.Exec(line + gatewayctltest.Confirm)
@@ -217,8 +213,7 @@ func TestLimits(t *testing.T) {
 		t.Helper()
 		d.Apply("merchant change ShopA " + flags)
 		view := gatewayctltest.Query[merchants.View](d, "merchant show ShopA")
-		gatewayctltest.Equal(t, "limits after "+flags, rates{view.RequestsPerSecond, view.Burst, view.DailyAmounts},
-			want)
+		d.Equal("limits after "+flags, rates{view.RequestsPerSecond, view.Burst, view.DailyAmounts}, want)
 	}
 	both := map[string]string{"XOF": "1000000", "USD": "12.50"}
 	check("--requests-per-second 5 --burst 20 --daily-amount XOF=1000000 --daily-amount usd=12.5", rates{5, 20, both})
@@ -256,8 +251,7 @@ func TestDefaultRate(t *testing.T) {
 		name := fmt.Sprintf("Shop%d%d", want[0], want[1])
 		d.Apply("merchant add " + name + " --country ci --operator sandbox" + flags)
 		view := gatewayctltest.Query[merchants.View](d, "merchant show "+name)
-		gatewayctltest.Equal(t, "rate after merchant add"+flags, [2]merchants.Limit{view.RequestsPerSecond, view.Burst},
-			want)
+		d.Equal("rate after merchant add"+flags, [2]merchants.Limit{view.RequestsPerSecond, view.Burst}, want)
 	}
 }
 
@@ -309,9 +303,8 @@ func TestSMSRules(t *testing.T) {
 			d.Apply("keys add webhooks")
 			d.Vault.Values[d.Variables["OPERATOR_CREDENTIALS_SECRET"]] = []byte(account)
 			added := gatewayctltest.Query[merchants.Onboarding](d, "merchant add ShopA "+c.flags+gatewayctltest.Confirm)
-			gatewayctltest.Equal(t, "of merchant add", added.SMS, c.want)
-			gatewayctltest.Equal(t, "of merchant show",
-				gatewayctltest.Query[merchants.View](d, "merchant show ShopA").SMS, c.want)
+			d.Equal("of merchant add", added.SMS, c.want)
+			d.Equal("of merchant show", gatewayctltest.Query[merchants.View](d, "merchant show ShopA").SMS, c.want)
 			for _, rule := range c.want {
 				d.ExpectOutput("merchant show ShopA", "SMS in "+rule.Country, "by "+rule.Operator+": X-Operator-ISE2 "+
 					rule.Recipient+"; senderAddress "+rule.Sender+"; senderName "+rule.SenderName)

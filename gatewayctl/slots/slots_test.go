@@ -40,28 +40,27 @@ func TestSlots(t *testing.T) {
 	const line = "slot book ShopA --start 2026-03-02T09:00:00Z --duration 2h"
 	starts := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	d.MustRun(line, nil)
-	gatewayctltest.Equal(t, "slots after a dry run", gatewayctltest.Query[[]slots.Slot](d, "slot list"), []slots.Slot{})
+	d.ExpectJSON("slots after a dry run", "slot list", []slots.Slot{})
 	booking := gatewayctltest.Query[[]slots.Slot](d, line+gatewayctltest.Confirm)
 	booked := booking[0].ID
-	gatewayctltest.Equal(t, "booked slot", booking,
+	d.Equal("booked slot", booking,
 		[]slots.Slot{{ID: booked, Merchant: "ShopA", StartsAt: starts, EndsAt: starts.Add(2 * time.Hour)}})
 	for _, flags := range []string{"", gatewayctltest.Confirm} { // the limit is the sandbox's own
 		d.MustRun("slot book ShopA --start 2026-03-04 --duration 8h"+flags, nil)
 	}
-	gatewayctltest.Equal(t, "start if not given",
+	d.Equal("start if not given",
 		gatewayctltest.Query[[]slots.Slot](d, "slot book ShopA"+gatewayctltest.Confirm)[0].StartsAt, d.Now)
 	d.ExpectBoth("slot book ShopA --start 2026-03-02T10:59:00Z", gatewayctl.ExitFailed, "taken by slot "+booked)
 	d.ExpectBoth("slot free nothing", gatewayctl.ExitFailed, "no such slot")
-	d.ExpectExit("slot book ShopX"+gatewayctltest.Confirm, gatewayctl.ExitFailed, "no merchant")
+	d.ExpectFailed("slot book ShopX", "no merchant")
 	d.ExpectBoth("slot book ShopA --start 2026-03-01T10:00:00Z --duration 2h", gatewayctl.ExitUsage, "over")
 	d.ExpectBoth("slot book ShopA --start 2026-03-03 --duration 8h0m1s", gatewayctl.ExitUsage, "8 hours")
 	d.ExpectExit("slot book ShopA --start soon", gatewayctl.ExitUsage, "soon")
 	d.ExpectExit("slot book ShopA --duration 0s", gatewayctl.ExitUsage, "--duration")
 	d.MustRun("slot free "+booked, nil)
-	gatewayctltest.Equal(t, "slots after a dry run of free", len(gatewayctltest.Query[[]slots.Slot](d, "slot list")), 3)
-	gatewayctltest.Equal(t, "freed", gatewayctltest.Query[slots.FreedSlot](d,
-		"slot free "+booked+gatewayctltest.Confirm), slots.FreedSlot{ID: booked})
-	gatewayctltest.Equal(t, "slots left", len(gatewayctltest.Query[[]slots.Slot](d, "slot list")), 2)
+	d.ExpectCount("slots after a dry run of free", "slot list", 3)
+	d.ExpectJSON("freed", "slot free "+booked+gatewayctltest.Confirm, slots.FreedSlot{ID: booked})
+	d.ExpectCount("slots left", "slot list", 2)
 	d.Variables["SANDBOX_URL"] = "http://127.0.0.1:1"
 	d.ExpectExit("slot list", gatewayctl.ExitFailed, "does not respond")
 	d.Variables["SANDBOX_URL"] = startSandbox(d, "CONTROL").URL
@@ -86,7 +85,7 @@ func TestSlotTokenStaysAtSandbox(t *testing.T) {
 	t.Cleanup(server.Close)
 	d.Variables["SANDBOX_URL"] = server.URL
 	d.ExpectExit("slot list", gatewayctl.ExitFailed, "302")
-	gatewayctltest.Equal(t, "calls", called, 1)
+	d.Equal("calls", called, 1)
 }
 
 func TestLocal(t *testing.T) {

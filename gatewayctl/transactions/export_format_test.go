@@ -193,7 +193,7 @@ func TestExportResumedAfterLastPage(t *testing.T) {
 	gatewayctltest.WriteFile(t, file+".cursor", string(text))
 	gatewayctltest.WriteFile(t, file, pages)
 	d.MustRun(line, nil)
-	gatewayctltest.Equal(t, "the file of both runs", gatewayctltest.ReadFile(t, file), whole)
+	d.Equal("the file of both runs", gatewayctltest.ReadFile(t, file), whole)
 }
 
 // TestExportOfAllMerchants interrupts an export of all merchants at each page: each transaction is exported once.
@@ -320,13 +320,13 @@ func TestExportedOnTheDayOfItsOutcome(t *testing.T) {
 		e.UpdatedAt = written
 		change(e)
 		d.Ledger.Overwrite(e)
-		gatewayctltest.Equal(t, name, finalAt().Format(time.DateOnly), recorded.Format(time.DateOnly))
+		d.Equal(name, finalAt().Format(time.DateOnly), recorded.Format(time.DateOnly))
 	}
 	// The same request of a released transaction may still be sent, and then it has an outcome.
 	e := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
 	e.State, e.UpdatedAt = ledger.Released, recorded
 	d.Ledger.Overwrite(e)
-	gatewayctltest.Equal(t, "released", finalAt(), time.Time{})
+	d.Equal("released", finalAt(), time.Time{})
 }
 
 func TestExportOverwrites(t *testing.T) {

@@ -45,11 +45,9 @@ func TestExportMasksEachTextByItself(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
 	d.ExpectExit(line+"csv --output "+file, gatewayctl.ExitDone, "")
 	want := columns("the file", gatewayctltest.ReadFile(t, file))
-	gatewayctltest.Equal(t, "the file's correlator",
-		want[slices.Index(transactions.ExportColumns(), "client_correlator")],
-		correlator)
+	d.Equal("the file's correlator", want[slices.Index(transactions.ExportColumns(), "client_correlator")], correlator)
 	want[slices.Index(transactions.ExportColumns(), "client_correlator")] = correlator + "***"
-	gatewayctltest.Equal(t, "the row on the standard output", columns("the output", out), want)
+	d.Equal("the row on the standard output", columns("the output", out), want)
 	for _, format := range []string{"json", "ndjson"} {
 		if _, out, _ := d.Exec(line + format); len(exportedIDs(t, format, out)) != 1 || !strings.Contains(out, "=1+1") {
 			t.Errorf("%s: %s", format, out)
@@ -123,8 +121,7 @@ func TestExportUsesOnlyPrivateFiles(t *testing.T) {
 			before, _ := os.ReadFile(file)
 			d.ExpectExit(line, c.code, c.text)
 			if c.code == gatewayctl.ExitDone {
-				gatewayctltest.Equal(t, "rows", len(exportedIDs(t, "csv", gatewayctltest.ReadFile(t, file))),
-					entries.PageSize+1)
+				d.Equal("rows", len(exportedIDs(t, "csv", gatewayctltest.ReadFile(t, file))), entries.PageSize+1)
 			} else if after, _ := os.ReadFile(file); string(after) != string(before) {
 				t.Errorf("a refused export wrote %q", after)
 			}
@@ -146,7 +143,7 @@ func TestExportedColumns(t *testing.T) {
 	_, out, _ := d.Exec("export ShopA --since today")
 	want := "pay,ShopA_1,,2026-03-01T12:00:00Z,2026-03-01T12:00:01Z,done,failed,1000,XOF,CI,sandbox,ussd,,,,ShopA_1," +
 		"false,1,ShopA,a1,********00,not-enough-funds\n"
-	gatewayctltest.Equal(t, "the rows", out, strings.Join(transactions.ExportColumns(), ",")+"\n"+want)
+	d.Equal("the rows", out, strings.Join(transactions.ExportColumns(), ",")+"\n"+want)
 }
 
 // An export by finality says at its end what it left out, also if it was interrupted.
@@ -170,7 +167,7 @@ func TestExportByFinalitySaysWhatItLeavesOut(t *testing.T) {
 		t.Helper()
 		_, _, stderr := d.Exec(line)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
-		gatewayctltest.Equal(t, "the last line of "+line, lines[len(lines)-1], want)
+		d.Equal("the last line of "+line, lines[len(lines)-1], want)
 	}
 	const line = "export ShopA --since 2026-03-01 --to 2026-03-01"
 	const saying = "Read, but left out because they are not final: "
@@ -183,7 +180,7 @@ func TestExportByFinalitySaysWhatItLeavesOut(t *testing.T) {
 	d.ExpectExit(line+" --by finality --output "+file, gatewayctl.ExitFailed, "injected")
 	d.Ledger.InjectFaults(nil)
 	lastLine(line+" --by finality --output "+file, saying+"1 pending, 1 unknowable, 2 unknown.")
-	gatewayctltest.Equal(t, "rows", len(exportedIDs(t, "csv", gatewayctltest.ReadFile(t, file))), entries.PageSize+1)
+	d.Equal("rows", len(exportedIDs(t, "csv", gatewayctltest.ReadFile(t, file))), entries.PageSize+1)
 	failEveryRead(d, 1) // before the first page
 	d.ExpectExit(line+" --by finality --overwrite --output "+file, gatewayctl.ExitFailed, "injected")
 	d.Ledger.InjectFaults(nil)

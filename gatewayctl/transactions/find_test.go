@@ -103,7 +103,7 @@ func TestFind(t *testing.T) {
 		for _, e := range c.want {
 			want = append(want, e.ID+" by "+c.by)
 		}
-		gatewayctltest.Equal(t, "find "+c.value, ids, want)
+		d.Equal("find "+c.value, ids, want)
 		if walked := strings.Contains(stderr, "the days from 2026-02-22"); walked != c.walks {
 			t.Errorf("find %s says that it read the days: %v, want %v: %s", c.value, walked, c.walks, stderr)
 		}
@@ -119,14 +119,14 @@ func TestFindRange(t *testing.T) {
 	d.Now = d.Now.Add(30 * session.Day)
 	d.ExpectExit("find OP-77", gatewayctl.ExitFailed, "--since")
 	found := gatewayctltest.Query[transactions.FindResult](d, "find OP-77 --since 2026-02-01 --merchant shopa")
-	gatewayctltest.Equal(t, "found in old days", len(found.Matches), 1)
+	d.Equal("found in old days", len(found.Matches), 1)
 	// With --since the days are read also if a key has the value: the payment's reference is the charge's key.
 	pay.Request.Reference = "c1"
 	d.Ledger.Overwrite(pay)
-	gatewayctltest.Equal(t, "by key only", len(gatewayctltest.Query[transactions.FindResult](d, "find c1").Matches), 1)
-	gatewayctltest.Equal(t, "by key and in the days",
+	d.Equal("by key only", len(gatewayctltest.Query[transactions.FindResult](d, "find c1").Matches), 1)
+	d.Equal("by key and in the days",
 		len(gatewayctltest.Query[transactions.FindResult](d, "find c1 --since 2026-03-01").Matches), 2)
-	gatewayctltest.Equal(t, "shown once",
+	d.Equal("shown once",
 		gatewayctltest.Query[transactions.FindResult](d, "find "+charge.ID+" --since 2026-03-01").Matches[0].FoundBy,
 		"id")
 	if code, out, stderr := d.Exec("find 0707072000 --since 2026-03-01"); code != gatewayctl.ExitDone ||
@@ -176,8 +176,8 @@ func TestShowCallAttempts(t *testing.T) {
 		"listed again for a person")
 	d.Now = d.Now.Add(48 * time.Hour)
 	history := gatewayctltest.Query[entries.History](d, "charge show "+e.ID)
-	gatewayctltest.Equal(t, "attempts", len(history.CallAttempts), 4)
-	gatewayctltest.Equal(t, "reason of no lookup", history.NoLookup, "no operator has a status lookup for it: "+
+	d.Equal("attempts", len(history.CallAttempts), 4)
+	d.Equal("reason of no lookup", history.NoLookup, "no operator has a status lookup for it: "+
 		"get the outcome from the operator by the upstream key")
 	paid := d.AddDeliveredPayment(shop, 1, d.Now)
 	paid.ReservedAt = d.Now
@@ -209,9 +209,9 @@ func TestShowAndList(t *testing.T) {
 		t.Errorf("payment show shows a number or a token: %s", out)
 	}
 	charge := gatewayctltest.Query[entries.History](d, "charge show --merchant ShopA --correlator c1")
-	gatewayctltest.Equal(t, "state of the charge", charge.State, ledger.Unknown)
-	gatewayctltest.Equal(t, "amount of the charge", charge.Amount, "1.50")
-	gatewayctltest.Equal(t, "charge by id", gatewayctltest.Query[entries.History](d, "charge show "+charge.ID), charge)
+	d.Equal("state of the charge", charge.State, ledger.Unknown)
+	d.Equal("amount of the charge", charge.Amount, "1.50")
+	d.ExpectJSON("charge by id", "charge show "+charge.ID, charge)
 	d.ExpectExit("payment show ShopA_9", gatewayctl.ExitFailed, "no payment ShopA_9")
 	d.ExpectExit("sms show 1", gatewayctl.ExitFailed, "no SMS 1")
 	d.ExpectExit("sms show", gatewayctl.ExitUsage, "correlator")
@@ -228,7 +228,7 @@ func TestList(t *testing.T) {
 		"list ShopA --from 2026-03-01 --to 2026-03-02": 3, "list ShopA --day 2026-03-03": 0,
 		"list ShopA --status unknown": 1, "list ShopA --kind charge": 1, "list ShopA --kind sms": 0,
 	} {
-		gatewayctltest.Equal(t, line, len(gatewayctltest.Query[[]entries.View](d, line)), want)
+		d.ExpectCount(line, line, want)
 	}
 	for _, invalid := range []string{"bogus", "Pending", "DONE"} {
 		d.ExpectExit("list ShopA --status "+invalid, gatewayctl.ExitUsage, "pending, successful, failed")

@@ -82,13 +82,13 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 			d.Now = e.ReservedAt.Add(c.age)
 			if c.want == (resolution{}) {
 				d.ExpectBoth("unknown resolve pay ShopA_1", gatewayctl.ExitFailed, c.text)
-				gatewayctltest.Equal(t, "version", d.MustReadEntry(e.Key).Version, e.Version)
+				d.Equal("version", d.MustReadEntry(e.Key).Version, e.Version)
 				return
 			}
 			d.ExpectExit("unknown resolve pay ShopA_1", gatewayctl.ExitDone, c.text)
-			gatewayctltest.Equal(t, "after a dry run", d.MustReadEntry(e.Key).State, ledger.Unknown)
+			d.Equal("after a dry run", d.MustReadEntry(e.Key).State, ledger.Unknown)
 			d.ExpectExit("unknown resolve pay ShopA_1"+gatewayctltest.Confirm, gatewayctl.ExitDone, c.text)
-			gatewayctltest.Equal(t, "payment", resolutionOf(d.MustReadEntry(e.Key)), c.want)
+			d.Equal("payment", resolutionOf(d.MustReadEntry(e.Key)), c.want)
 		})
 	}
 }
@@ -112,12 +112,12 @@ func TestPaymentThatNoLookupFinds(t *testing.T) {
 				Command: command}}
 		}
 		view := gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")[0]
-		gatewayctltest.Equal(t, account, view.LookupSupported, byLookup)
-		gatewayctltest.Equal(t, "command", view.Command, command)
+		d.Equal(account, view.LookupSupported, byLookup)
+		d.Equal("command", view.Command, command)
 		history := gatewayctltest.Query[entries.History](d, "payment show ShopA_1")
-		gatewayctltest.Equal(t, "next lookup", !history.NextLookup.IsZero(), byLookup)
+		d.Equal("next lookup", !history.NextLookup.IsZero(), byLookup)
 		code := map[bool]int{true: gatewayctl.ExitDone, false: gatewayctl.ExitWaiting}[byLookup]
-		gatewayctltest.Equal(t, "attention", gatewayctltest.Attend(d, "attention --no-lookup", code), want)
+		d.Equal("attention", d.Attend("attention --no-lookup", code), want)
 	}
 }
 
@@ -150,8 +150,8 @@ func TestConflictOfADryRun(t *testing.T) {
 	d.Apply("operator set -")
 	const text = "A status that contradicts the payment "
 	d.ExpectExit("unknown resolve pay ShopA_1", gatewayctl.ExitDone, text+"would be recorded as a conflict.")
-	gatewayctltest.Equal(t, "conflicts of a dry run", len(d.MustReadEntry(e.Key).Conflicts), 0)
+	d.Equal("conflicts of a dry run", len(d.MustReadEntry(e.Key).Conflicts), 0)
 	d.ExpectExit("unknown resolve pay ShopA_1"+gatewayctltest.Confirm, gatewayctl.ExitDone,
 		text+"is recorded as a conflict.")
-	gatewayctltest.Equal(t, "conflicts", len(d.MustReadEntry(e.Key).Conflicts), 1)
+	d.Equal("conflicts", len(d.MustReadEntry(e.Key).Conflicts), 1)
 }

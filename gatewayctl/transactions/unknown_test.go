@@ -42,10 +42,10 @@ func TestUnknownList(t *testing.T) {
 		"unknown list": 2, "unknown list ShopA --from 2026-03-01 --to 2026-03-01": 2,
 		"unknown list ShopA --from 2026-03-02 --to 2026-03-02": 0,
 	} {
-		gatewayctltest.Equal(t, line, len(gatewayctltest.Query[[]transactions.UnknownView](d, line)), want)
+		d.ExpectCount(line, line, want)
 	}
 	for _, view := range gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list") {
-		gatewayctltest.Equal(t, "lookup of a "+string(view.Kind), view.LookupSupported, view.Kind == ledger.Payment)
+		d.Equal("lookup of a "+string(view.Kind), view.LookupSupported, view.Kind == ledger.Payment)
 	}
 	d.ExpectExit("unknown list ShopA", gatewayctl.ExitUsage, "--from")
 	d.ExpectExit("unknown list --from 2026-03-01 --to 2026-03-01", gatewayctl.ExitUsage, "<merchant>")
@@ -60,35 +60,31 @@ func TestUnknown(t *testing.T) {
 	d.ExpectExit("unknown resolve pay ShopA_1 --timeout 1s", gatewayctl.ExitFailed, "reported no status of ShopA_1")
 	d.ExpectExit("unknown resolve pay ShopA_1 --as applied", gatewayctl.ExitUsage, "applied")
 	d.ExpectExit("unknown resolve pay ShopA_2", gatewayctl.ExitFailed, "outcome is known: successful")
-	d.ExpectExit("unknown resolve pay ShopA_2 --as failed"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		"outcome is known: successful")
+	d.ExpectFailed("unknown resolve pay ShopA_2 --as failed", "outcome is known: successful")
 	d.ExpectExit("unknown resolve pay ShopA_9", gatewayctl.ExitFailed, "no payment")
 	d.ExpectExit("unknown resolve charge "+charge.ID, gatewayctl.ExitUsage,
 		"no operator has a status lookup for a charge")
 	d.ExpectExit("unknown resolve charge "+charge.ID+" --as failed", gatewayctl.ExitUsage, "charge")
 	d.MustRun("unknown resolve pay ShopA_1 --as successful", nil)
-	gatewayctltest.Equal(t, "a dry run made the status final", d.MustReadEntry(payment).StatusFinal(), false)
+	d.Equal("a dry run made the status final", d.MustReadEntry(payment).StatusFinal(), false)
 	d.ExpectExit("unknown resolve pay ShopA_1 --as successful --yes", gatewayctl.ExitUsage, "--reason")
 	d.Apply("unknown resolve pay ShopA_1 --as successful")
 	e := d.MustReadEntry(payment)
-	gatewayctltest.Equal(t, "payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful",
+	d.Equal("payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful",
 		"local:ama@host", "test"})
-	gatewayctltest.Equal(t, "SMS to the payer", e.UserSMS.State, ledger.UserSMSDue)
+	d.Equal("SMS to the payer", e.UserSMS.State, ledger.UserSMSDue)
 	d.ExpectOutput("payment show ShopA_1", "resolved manually", "successful, by local:ama@host: test")
 	d.ExpectExit("unknown resolve charge "+charge.ID+" --as not-applied", gatewayctl.ExitDone,
 		"ShopA: refused. Nothing")
 	d.Apply("unknown resolve charge " + charge.ID + " --as not-applied")
 	e = d.MustReadEntry(charge)
-	gatewayctltest.Equal(t, "charge", resolutionOf(e),
-		resolution{ledger.Refused, "", 400, 0, "not-applied", "local:ama@host", "test"})
-	gatewayctltest.Equal(t, "charge is due", e.DueAt, time.Time{})
+	d.Equal("charge", resolutionOf(e), resolution{ledger.Refused, "", 400, 0, "not-applied", "local:ama@host", "test"})
+	d.Equal("charge is due", e.DueAt, time.Time{})
 	if !strings.Contains(string(e.Response.Body), "SVC0270") {
 		t.Errorf("the stored response of the charge lacks SVC0270: %s", e.Response.Body)
 	}
-	d.ExpectExit("unknown resolve charge "+charge.ID+" --as applied"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		"outcome is known: refused")
-	gatewayctltest.Equal(t, "unknown entries left",
-		len(gatewayctltest.Query[[]transactions.UnknownView](d, "unknown list")), 0)
+	d.ExpectFailed("unknown resolve charge "+charge.ID+" --as applied", "outcome is known: refused")
+	d.ExpectCount("unknown entries left", "unknown list", 0)
 }
 
 // decision "unknown-by-hand".
@@ -108,7 +104,7 @@ func TestUnknownChargeAndMessages(t *testing.T) {
 	} {
 		c.want.Outcome, c.want.Who, c.want.Reason = c.as, "local:ama@host", "test"
 		d.Apply("unknown resolve " + string(c.key.Kind) + " " + c.key.ID + " --as " + c.as)
-		gatewayctltest.Equal(t, c.key.String()+" as "+c.as, resolutionOf(d.MustReadEntry(c.key)), c.want)
+		d.Equal(c.key.String()+" as "+c.as, resolutionOf(d.MustReadEntry(c.key)), c.want)
 	}
 	line := "unknown resolve sms " + unsent.ID + " --as applied" + gatewayctltest.Confirm
 	d.ExpectExit(line, gatewayctl.ExitFailed, "outcome is known: DeliveryImpossible")
@@ -137,9 +133,9 @@ func TestUnknowable(t *testing.T) {
 	advice := "operator orange got no key of it. Search its records by the time 2026-03-01T12:00:00Z, the sender " +
 		"tel:+2250000 and the recipient, which the merchant knows (operator's reference: none). " +
 		"Otherwise close it as unknowable"
-	lines := gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting)
+	lines := d.Attend("attention --no-lookup", gatewayctl.ExitWaiting)
 	at := slices.IndexFunc(lines, func(line gatewayctltest.Line) bool { return line.Subject == e.Key.String() })
-	gatewayctltest.Equal(t, "attention", lines[at].Detail, advice)
+	d.Equal("attention", lines[at].Detail, advice)
 	d.ExpectOutput("sms show "+e.ID, "no lookup", advice)
 	e.OperatorReference = "ref-7"
 	d.Ledger.Overwrite(e)
@@ -152,30 +148,29 @@ func TestUnknowable(t *testing.T) {
 	line := "unknown resolve sms " + e.ID + " --as unknowable"
 	d.ExpectExit(line+" --yes", gatewayctl.ExitUsage, "--reason")
 	d.MustRun(line, nil)
-	gatewayctltest.Equal(t, "closed by a dry run", d.MustReadEntry(e.Key).Unknowable(), false)
+	d.Equal("closed by a dry run", d.MustReadEntry(e.Key).Unknowable(), false)
 	d.Apply(line)
 	closed := d.MustReadEntry(e.Key)
-	gatewayctltest.Equal(t, "SMS", resolutionOf(closed),
-		resolution{ledger.Unknown, "", 0, 0, "unknowable", "local:ama@host", "test"})
-	gatewayctltest.Equal(t, "due", closed.DueAt, time.Time{})
-	gatewayctltest.Equal(t, "audit", d.Audit.Outcomes[len(d.Audit.Outcomes)-1], auditlog.OutcomeDone)
+	d.Equal("SMS", resolutionOf(closed), resolution{ledger.Unknown, "", 0, 0, "unknowable", "local:ama@host", "test"})
+	d.Equal("due", closed.DueAt, time.Time{})
+	d.Equal("audit", d.Audit.Outcomes[len(d.Audit.Outcomes)-1], auditlog.OutcomeDone)
 	listed := func(key ledger.Key) (listed bool) {
 		for _, view := range gatewayctltest.Query[[]transactions.UnknownView](d,
 			"unknown list ShopA --from 2026-03-01 --to 2026-03-01") {
 			listed = listed || view.ID == key.ID
 		}
-		for _, line := range gatewayctltest.Attend(d, "attention --no-lookup", gatewayctl.ExitWaiting) {
+		for _, line := range d.Attend("attention --no-lookup", gatewayctl.ExitWaiting) {
 			listed = listed || line.Subject == key.String()
 		}
 		return listed
 	}
-	gatewayctltest.Equal(t, "listed after it was closed", listed(e.Key), false)
-	gatewayctltest.Equal(t, "another SMS is listed", listed(kept.Key), true)
+	d.Equal("listed after it was closed", listed(e.Key), false)
+	d.Equal("another SMS is listed", listed(kept.Key), true)
 	d.Apply(line+" --operator-reference OS-77", line)
-	gatewayctltest.Equal(t, "reference after a second decision", d.MustReadEntry(e.Key).Manual.Reference, "OS-77")
+	d.Equal("reference after a second decision", d.MustReadEntry(e.Key).Manual.Reference, "OS-77")
 	d.ExpectOutput("sms show "+e.ID, "closed as unknowable", "resolved manually", "unknowable, by local:ama@host: test")
 	d.Apply("unknown resolve sms " + e.ID + " --as applied")
-	gatewayctltest.Equal(t, "a later statement of the operator", d.MustReadEntry(e.Key).State, ledger.Done)
+	d.Equal("a later statement of the operator", d.MustReadEntry(e.Key).State, ledger.Done)
 }
 
 // decision "charge-notif": off without the flag. With it a resolved charge is notified, and its notification is shown
@@ -184,18 +179,18 @@ func TestChargeNotif(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	off, on := d.AddUnknownCharge(shop, "c1"), d.AddUnknownCharge(shop, "c2")
 	d.Apply("unknown resolve charge "+off.ID+" --as applied", "merchant change ShopA --charge-notif on")
-	gatewayctltest.Equal(t, "notifications without the flag", len(d.MustReadEntry(off).Outbox.Waiting), 0)
+	d.Equal("notifications without the flag", len(d.MustReadEntry(off).Outbox.Waiting), 0)
 	d.MustRun("unknown resolve charge "+on.ID+" --as not-applied --reason test", nil)
-	gatewayctltest.Equal(t, "notifications of a dry run", len(d.MustReadEntry(on).Outbox.Waiting), 0)
+	d.Equal("notifications of a dry run", len(d.MustReadEntry(on).Outbox.Waiting), 0)
 	d.Apply("unknown resolve charge " + on.ID + " --as not-applied")
 	e := d.MustReadEntry(on)
-	gatewayctltest.Equal(t, "notifications", len(e.Outbox.Waiting), 1)
-	gatewayctltest.Equal(t, "address", e.Outbox.URL, "https://shop.example/n")
+	d.Equal("notifications", len(e.Outbox.Waiting), 1)
+	d.Equal("address", e.Outbox.URL, "https://shop.example/n")
 	d.ExpectOutput("deliveries show "+on.ID, "https://shop.example/n", "failed", "waiting")
 	e.Outbox.MarkDelivered(on.ID, d.Now)
 	d.Ledger.Overwrite(e)
 	d.Apply("deliveries replay " + on.ID)
-	gatewayctltest.Equal(t, "replays", len(d.MustReadEntry(on).Outbox.Replays), 1)
+	d.Equal("replays", len(d.MustReadEntry(on).Outbox.Replays), 1)
 	d.Apply("merchant change ShopA --charge-notif off")
 	d.ExpectExit("merchant add ShopB --country ci --operator sandbox --charge-notif on"+gatewayctltest.Confirm,
 		gatewayctl.ExitUsage,
@@ -228,12 +223,11 @@ func TestResolveIsFenced(t *testing.T) {
 	other.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Failed, Source: "getStatus"}, d.Now)
 	race := &racingLedger{Ledger: d.Ledger, other: other}
 	d.ChangeStores(func(s *deployment.Stores) { s.Ledger = race })
-	d.ExpectExit("unknown resolve pay ShopA_1 --as successful"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		"outcome is known: failed")
+	d.ExpectFailed("unknown resolve pay ShopA_1 --as successful", "outcome is known: failed")
 	e := d.MustReadEntry(payment)
-	gatewayctltest.Equal(t, "resolution", resolutionOf(e), resolution{ledger.Done, ledger.Failed, 201, 1, "", "", ""})
-	gatewayctltest.Equal(t, "conflicts", len(e.Conflicts), 0)
-	gatewayctltest.Equal(t, "reads before the change", race.reads, 2)
+	d.Equal("resolution", resolutionOf(e), resolution{ledger.Done, ledger.Failed, 201, 1, "", "", ""})
+	d.Equal("conflicts", len(e.Conflicts), 0)
+	d.Equal("reads before the change", race.reads, 2)
 }
 
 // A statement of the operator is about the attempts before it. A retry of the merchant may have been applied since.
@@ -243,9 +237,8 @@ func TestResolveIsNotForALaterAttempt(t *testing.T) {
 	later := d.MustReadEntry(charge)
 	later.Owner = "later"
 	d.ChangeStores(func(s *deployment.Stores) { s.Ledger = &racingLedger{Ledger: d.Ledger, other: later} })
-	d.ExpectExit("unknown resolve charge "+charge.ID+" --as not-applied"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		"a later attempt")
-	gatewayctltest.Equal(t, "resolution", resolutionOf(d.MustReadEntry(charge)), resolution{State: ledger.Unknown})
+	d.ExpectFailed("unknown resolve charge "+charge.ID+" --as not-applied", "a later attempt")
+	d.Equal("resolution", resolutionOf(d.MustReadEntry(charge)), resolution{State: ledger.Unknown})
 }
 
 // decision "merchant-limits": an amount that was not applied is refunded to the daily limit.
@@ -283,8 +276,7 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	d.ChangeStores(func(s *deployment.Stores) { s.DailyAmounts = nil })
 	d.ExpectExit("unknown resolve charge "+again.ID+" --as not-applied"+gatewayctltest.Confirm, gatewayctl.ExitUsage,
 		"LIMIT_TABLE")
-	gatewayctltest.Equal(t, "resolved without LIMIT_TABLE", resolutionOf(d.MustReadEntry(again)),
-		resolution{State: ledger.Unknown})
+	d.Equal("resolved without LIMIT_TABLE", resolutionOf(d.MustReadEntry(again)), resolution{State: ledger.Unknown})
 }
 
 // The operator's reference of a manual resolution is stored, shown, found and exported. No merchant gets it. A warning
@@ -303,8 +295,8 @@ func TestResolveWithOperatorReference(t *testing.T) {
 	d.ExpectExit(line+" --as applied", gatewayctl.ExitDone, warning)
 	d.ExpectExit(line+" --as applied"+gatewayctltest.Confirm, gatewayctl.ExitDone, warning)
 	e = d.MustReadEntry(charge)
-	gatewayctltest.Equal(t, "stored", e.Manual.Reference, "OM-77")
-	gatewayctltest.Equal(t, "what the merchant gets", e.OperatorReference, "")
+	d.Equal("stored", e.Manual.Reference, "OM-77")
+	d.Equal("what the merchant gets", e.OperatorReference, "")
 	d.ExpectOutput("charge show "+charge.ID, "operator's reference", "OM-77", "test; operator's reference: OM-77")
 	d.ExpectOutput("find OM-77", charge.ID)
 	d.ExpectOutput("export ShopA --from 2026-03-01 --to 2026-03-01", charge.ID, "OM-77")
@@ -327,10 +319,9 @@ func TestResolvePaymentThatMayStillFinish(t *testing.T) {
 		d.Now.Add(time.Minute), d.Now
 	e.Reschedule()
 	d.Ledger.Overwrite(e)
-	d.ExpectExit("unknown resolve pay ShopA_1 --as failed"+gatewayctltest.Confirm, gatewayctl.ExitFailed,
-		ledger.ErrStillPending.Error())
+	d.ExpectFailed("unknown resolve pay ShopA_1 --as failed", ledger.ErrStillPending.Error())
 	d.Now = d.Now.Add(25 * time.Hour)
 	d.Apply("unknown resolve pay ShopA_1 --as failed")
-	gatewayctltest.Equal(t, "payment", resolutionOf(d.MustReadEntry(e.Key)),
+	d.Equal("payment", resolutionOf(d.MustReadEntry(e.Key)),
 		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "local:ama@host", "test"})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/attention"
 )
 
@@ -18,6 +19,32 @@ func Equal[T any](t *testing.T, what string, got, want T) {
 	if diff := cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
+}
+
+// Equal is the function Equal for the tool's test.
+func (d *Tool) Equal(what string, got, want any) {
+	d.T.Helper()
+	Equal(d.T, what, got, want)
+}
+
+// ExpectJSON runs a command that must succeed, and whose JSON is a value.
+func (d *Tool) ExpectJSON(what, line string, want any) {
+	d.T.Helper()
+	got := reflect.New(reflect.TypeOf(want))
+	d.MustRun(line, got.Interface())
+	Equal(d.T, what, got.Elem().Interface(), want)
+}
+
+// ExpectCount runs a command that must succeed, and whose JSON is a list of this length.
+func (d *Tool) ExpectCount(what, line string, want int) {
+	d.T.Helper()
+	Equal(d.T, what, len(Query[[]json.RawMessage](d, line)), want)
+}
+
+// ExpectFailed makes a change that must fail, with a text on its standard error.
+func (d *Tool) ExpectFailed(line, text string) {
+	d.T.Helper()
+	d.ExpectExit(line+Confirm, gatewayctl.ExitFailed, text)
 }
 
 // ExpectOutput runs a command that must succeed, and whose output has the parts in this order.
@@ -79,8 +106,18 @@ func Decode(t *testing.T, text string, into any) {
 // Line is a line without its time.
 type Line struct{ What, Merchant, Subject, Detail, Command string }
 
+// ExpectAttention runs attention, which must show these lines.
+func (d *Tool) ExpectAttention(what, line string, want ...Line) {
+	d.T.Helper()
+	code := gatewayctl.ExitDone
+	if len(want) > 0 {
+		code = gatewayctl.ExitWaiting
+	}
+	Equal(d.T, what, d.Attend(line, code), want)
+}
+
 // Attend runs attention, which must end with a code, and returns its lines.
-func Attend(d *Tool, line string, want int) []Line {
+func (d *Tool) Attend(line string, want int) []Line {
 	d.T.Helper()
 	code, out, stderr := d.Exec(line + " --json")
 	if code != want {
