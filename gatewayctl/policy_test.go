@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/ledger"
@@ -63,11 +62,9 @@ func TestPolicyMatchesCalls(t *testing.T) {
 	d.UseSandboxOperator()
 	shop := d.Onboard("ShopA")
 	d.Apply("merchant suspend ShopA")
-	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.Version, e.Amount.CountsDaily, e.State, e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At = 1, true,
-		ledger.Unknown,
-		ledger.Pending, time.Time{}, nil, d.Now.Add(time.Minute)
-	e.Reschedule()
+	e := d.AddPendingPayment(shop, 1, d.Now, func(e *ledger.Entry) {
+		e.Version, e.Amount.CountsDaily, e.State = 1, true, ledger.Unknown
+	})
 	store := ledgerdynamo.New(client.DynamoDB(), "ledger")
 	if _, err := store.Insert(context.Background(), e, ledger.Reserve); err != nil {
 		t.Fatal(err)

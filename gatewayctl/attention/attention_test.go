@@ -23,16 +23,10 @@ import (
 func TestAttentionIsEmpty(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	d.AddDeliveredPayment(shop, 1, d.Now)
-	waiting := d.AddDeliveredPayment(shop, 2, d.Now)
-	waiting.Outbox.Waiting, waiting.Outbox.Delivered = waiting.Outbox.Delivered, nil
-	waiting.Outbox.Waiting[0].NextAttemptAt, waiting.Outbox.Waiting[0].LastReason = d.Now.Add(time.Hour), "server"
-	waiting.Reschedule()
-	d.Ledger.Overwrite(waiting)
-	parked := d.AddDeliveredPayment(shop, 3, d.Now) // its endpoint is enabled: the sweep queues it
-	parked.Outbox.Waiting, parked.Outbox.Delivered = parked.Outbox.Delivered, nil
-	parked.Outbox.Waiting[0].Parked, parked.Outbox.Waiting[0].NextAttemptAt = true, d.Now.Add(time.Hour)
-	parked.Reschedule()
-	d.Ledger.Overwrite(parked)
+	d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.Outbox.Waiting[0].LastReason = "server" })
+	d.AddWaitingPayment(shop, 3, func(e *ledger.Entry) { // its endpoint is enabled: the sweep queues it
+		e.Outbox.Waiting[0].Parked = true
+	})
 	d.AddUnknownPayment(shop)      // its lookups continue
 	d.AddUnknownCharge(shop, "c1") // the merchant may still retry
 	d.ExpectAttention("lines", "attention")
@@ -47,11 +41,7 @@ func TestAttentionUnknown(t *testing.T) {
 	charge.ReservedAt, charge.SentAt, charge.Route.UpstreamKey = d.Now, d.Now, "ShopA.c1"
 	d.Ledger.Overwrite(charge)
 	d.Now = d.Now.Add(time.Second)
-	pay := d.AddDeliveredPayment(shop, 1, d.Now)
-	pay.Status, pay.FinalAt, pay.Outbox.Delivered, pay.Poll.At, pay.ReservedAt = ledger.Pending, time.Time{}, nil,
-		d.Now.Add(time.Minute), d.Now
-	pay.Reschedule()
-	d.Ledger.Overwrite(pay)
+	pay := d.AddPendingPayment(shop, 1, d.Now)
 	charged := gatewayctltest.Line{What: "unknown-outcome", Merchant: "ShopA", Subject: charge.Key.String(),
 		Detail:  "the merchant may send the same request again until 2026-03-02T11:50:00Z, ShopA.c1",
 		Command: "gatewayctl unknown resolve charge " + charge.ID + " --as OUTCOME --yes --reason REASON"}
@@ -109,11 +99,10 @@ func TestAttentionClose(t *testing.T) {
 func TestAttentionNotifications(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	dead := func(number int) {
-		e := d.AddDeliveredPayment(shop, number, d.Now)
-		e.Outbox.Waiting, e.Outbox.Delivered = e.Outbox.Delivered, nil
-		e.Outbox.Waiting[0].DeadReason, e.Outbox.Waiting[0].DeliveredAt = "server", time.Time{}
-		e.Outbox.FailedAttempts = []ledger.FailedAttempt{{Status: ledger.Successful, At: d.Now.Add(time.Hour)}}
-		d.Ledger.Overwrite(e)
+		d.AddWaitingPayment(shop, number, func(e *ledger.Entry) {
+			e.Outbox.Waiting[0].DeadReason = "server"
+			e.Outbox.FailedAttempts = []ledger.FailedAttempt{{Status: ledger.Successful, At: d.Now.Add(time.Hour)}}
+		})
 	}
 	dead(1)
 	one := gatewayctltest.Line{What: "dead-letter", Merchant: "ShopA", Subject: "1 notification", Detail: "ShopA_1",
@@ -135,12 +124,9 @@ func TestAttentionNotifications(t *testing.T) {
 	d.Apply(strings.TrimSuffix(strings.TrimPrefix(many.Command, "gatewayctl "), " --yes --reason REASON"))
 	d.ExpectAttention("replayed", "attention")
 
-	parked := d.AddDeliveredPayment(shop, 9, d.Now)
-	parked.Outbox.URL, parked.Outbox.Waiting, parked.Outbox.Delivered = "https://shop.example/n?x=1&y",
-		parked.Outbox.Delivered, nil
-	parked.Outbox.Waiting[0].Parked, parked.Outbox.Waiting[0].NextAttemptAt = true, d.Now.Add(time.Hour)
-	parked.Reschedule()
-	d.Ledger.Overwrite(parked)
+	parked := d.AddWaitingPayment(shop, 9, func(e *ledger.Entry) {
+		e.Outbox.URL, e.Outbox.Waiting[0].Parked = "https://shop.example/n?x=1&y", true
+	})
 	d.Health.StoreHealth(webhook.Health{Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: parked.Outbox.URL},
 		LastReason: "gone", LastStatus: 410, DisabledAt: d.Now})
 	d.ExpectAttention("a disabled endpoint", "attention", gatewayctltest.Line{
@@ -226,11 +212,7 @@ func TestAttentionOutage(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	start := d.Now
 	add := func(number int, at time.Time, change func(e *ledger.Entry)) {
-		e := d.AddDeliveredPayment(shop, number, at)
-		e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At = ledger.Pending, time.Time{}, nil, at.Add(5*time.Hour)
-		change(e)
-		e.Reschedule()
-		d.Ledger.Overwrite(e)
+		d.AddPendingPayment(shop, number, at, func(e *ledger.Entry) { e.Poll.At = at.Add(5 * time.Hour) }, change)
 	}
 	add(1, start, func(*ledger.Entry) {})
 	d.Now = start.Add(3 * time.Hour)
@@ -270,11 +252,9 @@ func TestAttentionOutage(t *testing.T) {
 func TestAttentionLookups(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
 	for number := 1; number <= 2; number++ {
-		e := d.AddDeliveredPayment(shop, number, d.Now)
-		e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At, e.ReservedAt = ledger.Pending, time.Time{}, nil,
-			d.Now.Add(time.Minute), d.Now.Add(time.Duration(number)*time.Minute)
-		e.Reschedule()
-		d.Ledger.Overwrite(e)
+		d.AddPendingPayment(shop, number, d.Now, func(e *ledger.Entry) {
+			e.ReservedAt = d.Now.Add(time.Duration(number) * time.Minute)
+		})
 	}
 	d.ExpectAttention("at once", "attention")
 	d.Now = d.Now.Add(time.Hour)
@@ -309,12 +289,10 @@ func TestPrintedCommandMasksWholeAddress(t *testing.T) {
 
 // addClaimedPayment stores a payment in a state, with an open claim of success.
 func addClaimedPayment(d *gatewayctltest.Tool, shop merchants.Onboarding, state ledger.State) *ledger.Entry {
-	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.State, e.Status, e.FinalAt, e.Outbox.Delivered, e.ReservedAt = state, ledger.Pending, time.Time{}, nil, d.Now
-	e.Claim = ledger.Claim{Status: ledger.Successful, At: d.Now, CheckAt: d.Now.Add(time.Hour)}
-	e.Reschedule()
-	d.Ledger.Overwrite(e)
-	return e
+	return d.AddPendingPayment(shop, 1, d.Now, func(e *ledger.Entry) {
+		e.State, e.Poll.At = state, time.Time{}
+		e.Claim = ledger.Claim{Status: ledger.Successful, At: d.Now, CheckAt: d.Now.Add(time.Hour)}
+	})
 }
 
 // decision "pay-claims": a claim of success is listed from 48 hours on, with the command that ends it.

@@ -101,11 +101,9 @@ func TestReplayShowsBothDeliveries(t *testing.T) {
 // A replayed dead letter keeps its reason.
 func TestReplayOfDeadLetter(t *testing.T) {
 	d := gatewayctltest.New(t)
-	e := d.AddDeliveredPayment(d.Onboard("ShopA"), 1, d.Now)
-	e.Outbox.Waiting, e.Outbox.Delivered = e.Outbox.Delivered, nil
-	e.Outbox.Waiting[0].DeliveredAt, e.Outbox.Waiting[0].Attempts, e.Outbox.Waiting[0].DeadReason = time.Time{}, 10,
-		"attempts"
-	d.Ledger.Overwrite(e)
+	e := d.AddWaitingPayment(d.Onboard("ShopA"), 1, func(e *ledger.Entry) {
+		e.Outbox.Waiting[0].Attempts, e.Outbox.Waiting[0].DeadReason = 10, "attempts"
+	})
 	d.Now = d.Now.Add(time.Hour)
 	d.Apply("deliveries replay " + e.ID)
 	for _, command := range []string{"deliveries show ", "payment show "} {
@@ -289,10 +287,7 @@ func TestReplayOfARange(t *testing.T) {
 		d.AddDeliveredPayment(shop, i, d.Now.Add(time.Duration(i)*time.Second))
 	}
 	before := d.AddDeliveredPayment(shop, 9000, d.Now.Add(-time.Hour))
-	waiting := d.AddDeliveredPayment(shop, 9001, d.Now)
-	waiting.Outbox.Waiting, waiting.Outbox.Delivered = waiting.Outbox.Delivered, nil
-	waiting.Outbox.Waiting[0].DeliveredAt, waiting.Outbox.Waiting[0].NextAttemptAt = time.Time{}, d.Now.Add(time.Hour)
-	d.Ledger.Overwrite(waiting)
+	waiting := d.AddWaitingPayment(shop, 9001)
 	d.Now = d.Now.Add(time.Hour)
 	code, _, stderr := d.Exec("deliveries replay --merchant ShopA --from 2026-03-01T12:00:00Z --to 2026-03-02" +
 		gatewayctltest.Confirm)

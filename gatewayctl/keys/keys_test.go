@@ -240,9 +240,7 @@ func TestRevokeCallbacks(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	d.Apply("keys add callbacks", "keys add tokens")
 	d.Now = d.Now.Add(time.Hour)
-	pending := d.AddDeliveredPayment(shop, 1, d.Now)
-	pending.Status, pending.FinalAt, pending.Outbox.Delivered, pending.Poll.At = ledger.Pending, time.Time{}, nil, d.Now
-	d.Ledger.Overwrite(pending)
+	d.AddPendingPayment(shop, 1, d.Now)
 	d.AddDeliveredPayment(shop, 2, d.Now)
 	message := d.AddDeliveredPayment(shop, 3, d.Now).Clone()
 	message.Key, message.Status = ledger.Key{Kind: ledger.SMS, ID: "m-1"}, ledger.MessageWaiting

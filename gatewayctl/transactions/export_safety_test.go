@@ -157,12 +157,9 @@ func TestExportByFinalitySaysWhatItLeavesOut(t *testing.T) {
 	closed := d.MustReadEntry(d.AddUnknownSMS(shop, "m1"))
 	closed.Manual.Outcome, closed.Poll.At = ledger.ManuallyUnknowable, time.Time{}
 	d.Ledger.Overwrite(closed)
-	pending := d.AddDeliveredPayment(shop, entries.PageSize+1, d.Now.Add(time.Hour))
-	pending.Status, pending.FinalAt = ledger.Pending, time.Time{}
-	d.Ledger.Overwrite(pending)
-	later := d.AddDeliveredPayment(shop, entries.PageSize+2, d.Now)
-	later.FinalAt = d.Now.Add(session.Day)
-	d.Ledger.Overwrite(later)
+	d.AddPendingPayment(shop, entries.PageSize+1, d.Now.Add(time.Hour))
+	d.AddDeliveredPayment(shop, entries.PageSize+2, d.Now,
+		func(e *ledger.Entry) { e.FinalAt = d.Now.Add(session.Day) })
 	lastLine := func(line, want string) {
 		t.Helper()
 		_, _, stderr := d.Exec(line)

@@ -314,11 +314,7 @@ func TestResolveWithOperatorReference(t *testing.T) {
 func TestResolvePaymentThatMayStillFinish(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	d.UseSandboxOperator()
-	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At, e.ReservedAt = ledger.Pending, time.Time{}, nil,
-		d.Now.Add(time.Minute), d.Now
-	e.Reschedule()
-	d.Ledger.Overwrite(e)
+	e := d.AddPendingPayment(shop, 1, d.Now)
 	d.ExpectFailed("unknown resolve pay ShopA_1 --as failed", ledger.ErrStillPending.Error())
 	d.Now = d.Now.Add(25 * time.Hour)
 	d.Apply("unknown resolve pay ShopA_1 --as failed")

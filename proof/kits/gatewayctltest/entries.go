@@ -9,8 +9,10 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// AddDeliveredPayment stores a payment whose success was delivered.
-func (d *Tool) AddDeliveredPayment(shop merchants.Onboarding, number int, at time.Time) *ledger.Entry {
+// AddDeliveredPayment stores a payment whose success was delivered, with changes.
+func (d *Tool) AddDeliveredPayment(
+	shop merchants.Onboarding, number int, at time.Time, changes ...func(*ledger.Entry),
+) *ledger.Entry {
 	id := shop.Name + "_" + strconv.Itoa(number)
 	key := ledger.Key{Kind: ledger.Payment, ID: id}
 	e := &ledger.Entry{
@@ -28,8 +30,26 @@ func (d *Tool) AddDeliveredPayment(shop merchants.Onboarding, number int, at tim
 			}},
 		},
 	}
-	d.Ledger.Overwrite(e)
+	d.change(e, changes)
 	return e
+}
+
+// change stores an entry with changes, which the due index follows.
+func (d *Tool) change(e *ledger.Entry, changes []func(*ledger.Entry)) {
+	for _, change := range changes {
+		change(e)
+	}
+	e.Reschedule()
+	d.Ledger.Overwrite(e)
+}
+
+// AddPendingPayment stores a payment without a final status, which is looked up a minute later, with changes.
+func (d *Tool) AddPendingPayment(
+	shop merchants.Onboarding, number int, at time.Time, changes ...func(*ledger.Entry),
+) *ledger.Entry {
+	return d.AddDeliveredPayment(shop, number, at, append([]func(*ledger.Entry){func(e *ledger.Entry) {
+		e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At = ledger.Pending, time.Time{}, nil, at.Add(time.Minute)
+	}}, changes...)...)
 }
 
 // AddUnknownCharge stores a charge whose outcome is unknown.
@@ -61,12 +81,7 @@ func (d *Tool) AddUnknownSMS(shop merchants.Onboarding, correlator string) ledge
 
 // AddUnknownPayment stores a payment whose outcome is unknown.
 func (d *Tool) AddUnknownPayment(shop merchants.Onboarding) ledger.Key {
-	e := d.AddDeliveredPayment(shop, 1, d.Now)
-	e.State, e.Status, e.FinalAt, e.Outbox.Delivered, e.Poll.At = ledger.Unknown, ledger.Pending, time.Time{}, nil,
-		d.Now.Add(time.Minute)
-	e.Reschedule()
-	d.Ledger.Overwrite(e)
-	return e.Key
+	return d.AddPendingPayment(shop, 1, d.Now, func(e *ledger.Entry) { e.State = ledger.Unknown }).Key
 }
 
 // AddWaitingPayment stores a payment whose notification failed four times and waits for five hours.
@@ -77,11 +92,7 @@ func (d *Tool) AddWaitingPayment(
 	e.Outbox.Waiting, e.Outbox.Delivered = e.Outbox.Delivered, nil
 	head := &e.Outbox.Waiting[0]
 	head.DeliveredAt, head.Attempts, head.NextAttemptAt = time.Time{}, 4, d.Now.Add(5*time.Hour)
-	for _, change := range changes {
-		change(e)
-	}
-	e.Reschedule()
-	d.Ledger.Overwrite(e)
+	d.change(e, changes)
 	return e
 }
 
