@@ -37,9 +37,7 @@ func TestOperatorCheckAdvises(t *testing.T) {
 			address = server.URL
 		}
 		d := gatewayctltest.New(t)
-		d.Input = gatewayctltest.CredentialsOf(t, c.platform, "a1", gatewayctltest.NewAccount(t, c.platform, address,
-			"good"))
-		d.Apply("operator set -")
+		d.UseAccount(c.platform, "a1", address, "good")
 		code, _, stderr := d.Exec("operator check")
 		if code != gatewayctl.ExitFailed || strings.Count(stderr, c.want) != 1 || strings.Contains(stderr, c.none) {
 			t.Errorf("%s responds %d: exit %d, %s, want %q", c.platform, c.status, code, stderr, c.want)

@@ -56,8 +56,7 @@ func TestOperatorCheckUsesEachProtocol(t *testing.T) {
 				row.Countries()[0]
 			e.Route.Account, e.DriverData, e.Amount.AsSent = name+"/a1", "key1", "1"
 			d.Ledger.Overwrite(e)
-			d.Input = gatewayctltest.CredentialsOf(t, name, "a1", gatewayctltest.NewAccount(t, name, server.URL, "t"))
-			d.Apply("operator set -")
+			d.UseAccount(name, "a1", server.URL, "t")
 			own, _ := drivers.NewDirectory(secret.Static(d.Input), nil, d.Clock()).StatusLookup(e)
 			probe := e.Clone()
 			probe.ID, probe.DriverData = checkOrder, checkOrder

@@ -191,9 +191,7 @@ func TestAttentionCredentialsAndKeys(t *testing.T) {
 // An account without a fixed token is renewed by its fields.
 func TestAttentionProposesTheCommandOfThePlatform(t *testing.T) {
 	d, shop := gatewayctltest.NewQuiet(t)
-	d.Input = gatewayctltest.CredentialsOf(t, "mtn-momo", "m1", gatewayctltest.NewAccount(t, "mtn-momo",
-		"http://127.0.0.1:1", "t"))
-	d.Apply("operator set -")
+	d.UseAccount("mtn-momo", "m1", "http://127.0.0.1:1", "t")
 	d.Now = d.Now.Add(time.Minute)
 	e := d.AddDeliveredPayment(shop, 1, d.Now)
 	e.State, e.Response.Status, e.Outbox.Delivered, e.Route.Account = ledger.Released, 0, nil, "mtn-momo/m1"

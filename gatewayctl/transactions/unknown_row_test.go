@@ -76,9 +76,7 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 			}
 			d.Ledger.Overwrite(e)
 			platform, _, _ := strings.Cut(c.account, "/")
-			d.Input = gatewayctltest.CredentialsOf(t, platform, "a1",
-				gatewayctltest.NewAccount(t, platform, newMoMoServer(t), "t"))
-			d.Apply("operator set -")
+			d.UseAccount(platform, "a1", newMoMoServer(t), "t")
 			d.Now = e.ReservedAt.Add(c.age)
 			if c.want == (resolution{}) {
 				d.ExpectBoth("unknown resolve pay ShopA_1", gatewayctl.ExitFailed, c.text)
@@ -131,9 +129,7 @@ func TestLookupThatFailsNamesWhatHelps(t *testing.T) {
 		e := d.MustReadEntry(d.AddUnknownPayment(shop))
 		e.Route.Operator, e.Route.Country, e.Route.Account = "mtn", "CM", "mtn-momo/a1"
 		d.Ledger.Overwrite(e)
-		d.Input = gatewayctltest.CredentialsOf(t, "mtn-momo", "a1",
-			gatewayctltest.NewAccount(t, "mtn-momo", newMoMoServerOf(t, status, `{}`), "t"))
-		d.Apply("operator set -")
+		d.UseAccount("mtn-momo", "a1", newMoMoServerOf(t, status, `{}`), "t")
 		d.ExpectBoth("unknown resolve pay ShopA_1", gatewayctl.ExitFailed, text)
 	}
 }
@@ -146,8 +142,7 @@ func TestConflictOfADryRun(t *testing.T) {
 	d.Ledger.Overwrite(e)
 	server := newMoMoServerOf(t, http.StatusOK,
 		`{"externalId":"ShopA_1","status":"SUCCESSFUL","amount":"99","currency":"XAF"}`)
-	d.Input = gatewayctltest.CredentialsOf(t, "mtn-momo", "a1", gatewayctltest.NewAccount(t, "mtn-momo", server, "t"))
-	d.Apply("operator set -")
+	d.UseAccount("mtn-momo", "a1", server, "t")
 	const text = "A status that contradicts the payment "
 	d.ExpectExit("unknown resolve pay ShopA_1", gatewayctl.ExitDone, text+"would be recorded as a conflict.")
 	d.Equal("conflicts of a dry run", len(d.MustReadEntry(e.Key).Conflicts), 0)

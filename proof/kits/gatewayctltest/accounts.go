@@ -84,8 +84,11 @@ func AccountDocument(account map[string]string) map[string]any {
 }
 
 // UseSandboxOperator sets an account of the sandbox whose address refuses connections.
-func (d *Tool) UseSandboxOperator() {
-	d.Input = CredentialsOf(d.T, "sandbox", "a1", NewAccount(d.T, "sandbox", "http://127.0.0.1:1", "t"))
+func (d *Tool) UseSandboxOperator() { d.UseAccount("sandbox", "a1", "http://127.0.0.1:1", "t") }
+
+// UseAccount sets an account of a platform, which is the current one.
+func (d *Tool) UseAccount(platform, id, baseURL, token string) {
+	d.Input = CredentialsOf(d.T, platform, id, NewAccount(d.T, platform, baseURL, token))
 	d.Apply("operator set -")
 }
 
