@@ -43,35 +43,13 @@ const (
 	ExitWaiting = 3
 )
 
+// commandLine is the grammar: the flags of all commands, and the commands by subject.
 type commandLine struct {
 	session.Flags
-
-	Attention attention.Waiting `cmd:"" group:"waits" help:"List or close what waits for a person, over all merchants."`
-
-	Unknown transactions.Unknown `cmd:"" group:"waits" help:"Transactions whose outcome is unknown."`
-
-	Find    transactions.Find `cmd:"" group:"orders" help:"Find transactions by an id, a key or a number."`
-	List    transactions.List `cmd:"" group:"orders" help:"List a merchant's transactions of today or other days."`
-	Payment struct {
-		Show transactions.ShowPayment `cmd:"" help:"Show a payment's history."`
-	} `cmd:"" group:"orders" help:"Mobile money payments."`
-	Charge struct {
-		Show transactions.ShowCharge `cmd:"" help:"Show a charge's history."`
-	} `cmd:"" group:"orders" help:"Charges."`
-	SMS struct {
-		Show transactions.ShowSMS `cmd:"" help:"Show an SMS's history."`
-	} `cmd:"" group:"orders" name:"sms" help:"SMS."`
-	Export transactions.Export `cmd:"" group:"orders" help:"Export transactions for reconciliation."`
-
-	Deliveries deliveries.Commands `cmd:"" group:"notify" help:"Notifications to merchants."`
-	Endpoint   merchants.Endpoints `cmd:"" group:"notify" help:"URLs at which merchants are notified."`
-	Webhook    merchants.Webhook   `cmd:"" group:"notify" help:"A merchant's address for notifications."`
-
-	Merchant      merchants.Commands       `cmd:"" group:"shops" help:"Merchants: add, show, change, suspend."`
-	Host          merchants.Hosts          `cmd:"" group:"shops" help:"Hosts that a merchant's notif_url may name."`
-	Token         merchants.Tokens         `cmd:"" group:"shops" help:"Long-lived access tokens of a merchant."`
-	ClientSecret  merchants.ClientSecrets  `cmd:"" group:"shops" help:"Client secrets of a merchant."`
-	WebhookSecret merchants.WebhookSecrets `cmd:"" group:"shops" help:"Secrets that sign a merchant's notifications."`
+	waiting              `group:"waits"`
+	transactionCommands  `group:"orders"`
+	notificationCommands `group:"notify"`
+	merchantCommands     `group:"shops"`
 
 	Operator accounts.Commands `cmd:"" group:"keys" help:"Operators' credentials and routes."`
 	Keys     keys.Commands     `cmd:"" group:"keys" help:"Rings of signing keys."`
@@ -79,6 +57,40 @@ type commandLine struct {
 	Audit      audit.Commands            `cmd:"" group:"tool" help:"The record of all changes and exports."`
 	Slot       slots.Commands            `cmd:"" group:"tool" help:"Bookable test times at the sandbox operator."`
 	Completion kongcompletion.Completion `cmd:"" group:"tool" help:"Activate shell completion, or print its code (-c)."`
+}
+
+type waiting struct {
+	Attention attention.Waiting    `cmd:"" help:"List or close what waits for a person, over all merchants."`
+	Unknown   transactions.Unknown `cmd:"" help:"Transactions whose outcome is unknown."`
+}
+
+type transactionCommands struct {
+	Find    transactions.Find `cmd:"" help:"Find transactions by an id, a key or a number."`
+	List    transactions.List `cmd:"" help:"List a merchant's transactions of today or other days."`
+	Payment struct {
+		Show transactions.ShowPayment `cmd:"" help:"Show a payment's history."`
+	} `cmd:"" help:"Mobile money payments."`
+	Charge struct {
+		Show transactions.ShowCharge `cmd:"" help:"Show a charge's history."`
+	} `cmd:"" help:"Charges."`
+	SMS struct {
+		Show transactions.ShowSMS `cmd:"" help:"Show an SMS's history."`
+	} `cmd:"" name:"sms" help:"SMS."`
+	Export transactions.Export `cmd:"" help:"Export transactions for reconciliation."`
+}
+
+type notificationCommands struct {
+	Deliveries deliveries.Commands `cmd:"" help:"Notifications to merchants."`
+	Endpoint   merchants.Endpoints `cmd:"" help:"URLs at which merchants are notified."`
+	Webhook    merchants.Webhook   `cmd:"" help:"A merchant's address for notifications."`
+}
+
+type merchantCommands struct {
+	Merchant      merchants.Commands       `cmd:"" help:"Merchants: add, show, change, suspend."`
+	Host          merchants.Hosts          `cmd:"" help:"Hosts that a merchant's notif_url may name."`
+	Token         merchants.Tokens         `cmd:"" help:"Long-lived access tokens of a merchant."`
+	ClientSecret  merchants.ClientSecrets  `cmd:"" help:"Client secrets of a merchant."`
+	WebhookSecret merchants.WebhookSecrets `cmd:"" help:"Secrets that sign a merchant's notifications."`
 }
 
 // exitCode is the parser's panic that ends the program, after --help for example. Run recovers it.

@@ -20,23 +20,15 @@ import (
 
 // View is a profile without hashes and secrets.
 type View struct {
-	ID                string    `json:"id" col:"ID" row:"id"`
-	Name              string    `json:"name" col:"NAME" row:"name"`
-	Status            string    `json:"status" col:"STATUS" row:"status"`
-	Version           int64     `json:"version"`
-	Generation        int       `json:"generation" row:"token generation"`
-	Created           time.Time `json:"created" col:"CREATED" row:"created"`
-	Updated           time.Time `json:"updated" row:"updated"`
-	Operations        []string  `json:"operations" col:"OPERATIONS" row:"operations"`
-	Countries         []string  `json:"countries" col:"COUNTRIES" row:"countries"`
-	HomeCountry       string    `json:"home_country" row:"home country"`
-	Operators         []string  `json:"operators" col:"OPERATORS" row:"operators"`
-	OnBehalfOf        []string  `json:"on_behalf_of" row:"onBehalfOf"`
-	SenderNames       []string  `json:"sender_names" row:"sender names"`
-	NotificationHosts []string  `json:"notification_hosts" row:"notification hosts"`
-	NotifURL          string    `json:"notif_url" row:"notif_url"`
-	ChargeNotif       bool      `json:"charge_notif,omitempty" row:"charge-notif"`
-	SMSNotifyAnyHost  bool      `json:"sms_notify_any_host,omitempty" row:"notifyURL of an SMS at any host"`
+	ID         string    `json:"id" col:"ID" row:"id"`
+	Name       string    `json:"name" col:"NAME" row:"name"`
+	Status     string    `json:"status" col:"STATUS" row:"status"`
+	Version    int64     `json:"version"`
+	Generation int       `json:"generation" row:"token generation"`
+	Created    time.Time `json:"created" col:"CREATED" row:"created"`
+	Updated    time.Time `json:"updated" row:"updated"`
+	Entitlements
+	Notified
 
 	RequestsPerSecond Limit             `json:"requests_per_second" row:"requests per second"`
 	Burst             Limit             `json:"burst" row:"burst"`
@@ -47,6 +39,24 @@ type View struct {
 	WebhookSecrets []WebhookSecret `json:"webhook_secrets" row:"webhook secrets"`
 
 	SMS []SMSRule `json:"sms,omitempty"` // only of merchant add and merchant show
+}
+
+// Entitlements are what a merchant's requests may name.
+type Entitlements struct {
+	Operations  []string `json:"operations" col:"OPERATIONS" row:"operations"`
+	Countries   []string `json:"countries" col:"COUNTRIES" row:"countries"`
+	HomeCountry string   `json:"home_country" row:"home country"`
+	Operators   []string `json:"operators" col:"OPERATORS" row:"operators"`
+	OnBehalfOf  []string `json:"on_behalf_of" row:"onBehalfOf"`
+	SenderNames []string `json:"sender_names" row:"sender names"`
+}
+
+// Notified is where a merchant is notified, and of what.
+type Notified struct {
+	NotificationHosts []string `json:"notification_hosts" row:"notification hosts"`
+	NotifURL          string   `json:"notif_url" row:"notif_url"`
+	ChargeNotif       bool     `json:"charge_notif,omitempty" row:"charge-notif"`
+	SMSNotifyAnyHost  bool     `json:"sms_notify_any_host,omitempty" row:"notifyURL of an SMS at any host"`
 }
 
 // Limit is a number of requests, 0 for no limit.
@@ -101,11 +111,12 @@ func merchantViewOf(p *merchant.Profile, now time.Time) View {
 	view := View{
 		ID: p.ID, Name: p.Name, Status: p.Status, Version: p.Version, Generation: p.TokenGeneration,
 		Created: p.CreatedAt, Updated: p.UpdatedAt,
-		Operations: output.NonNil(p.Operations), Countries: output.NonNil(p.Countries), HomeCountry: p.DefaultCountry(),
-		Operators: output.NonNil(p.Operators), OnBehalfOf: output.NonNil(p.OnBehalfOf),
-		SenderNames:       output.NonNil(p.SenderNames),
-		NotificationHosts: output.NonNil(p.NotificationHosts), NotifURL: p.NotifURL,
-		ChargeNotif: p.ChargeNotif, SMSNotifyAnyHost: p.SMSNotifyAnyHost,
+		Entitlements: Entitlements{
+			Operations: output.NonNil(p.Operations), Countries: output.NonNil(p.Countries),
+			HomeCountry: p.DefaultCountry(), Operators: output.NonNil(p.Operators),
+			OnBehalfOf: output.NonNil(p.OnBehalfOf), SenderNames: output.NonNil(p.SenderNames),
+		},
+		Notified:          Notified{output.NonNil(p.NotificationHosts), p.NotifURL, p.ChargeNotif, p.SMSNotifyAnyHost},
 		RequestsPerSecond: Limit(p.RequestsPerSecond), Burst: Limit(burst), DailyAmounts: map[string]string{},
 		Tokens: credentialViews(p.Tokens, now), ClientSecrets: credentialViews(p.ClientSecrets, now),
 		WebhookSecrets: output.MapAll(p.WebhookSecrets,

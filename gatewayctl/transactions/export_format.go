@@ -112,8 +112,9 @@ func csvRow(v entries.View) []string {
 
 // maskTexts masks the queries in each text of a transaction.
 func maskTexts(view *entries.View) {
-	for _, field := range reflect.ValueOf(view).Elem().Fields() {
-		if field.Kind() == reflect.String {
+	value := reflect.ValueOf(view).Elem()
+	for _, declared := range reflect.VisibleFields(value.Type()) {
+		if field := value.FieldByIndex(declared.Index); field.Kind() == reflect.String {
 			field.SetString(output.MaskQueries(field.String()))
 		}
 	}
