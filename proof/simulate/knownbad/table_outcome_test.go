@@ -83,15 +83,17 @@ var outcomeVariants = []variant{
 		invariants: []int{1, 6},
 		world:      calls(0, outside.ResetAfter, outside.Unavailable),
 		edits: []edit{{
-			carrierAPIFile, "if x.ConnectionLost && d.canRetry(ctx, call) {\n\t\tretried = true",
-			"if x.Err != nil && ctx.Err() == nil {",
+			carrierAPIFile, "if sent.ConnectionLost && d.canRetry(ctx, call) {\n\t\tsent.retried = true",
+			"if sent.Err != nil && ctx.Err() == nil {",
 		}},
 	},
 	{
 		name: "retry-result-only", breaks: "the outcome of a retry hides that of the cut attempt before",
 		invariants: []int{1, 6},
 		world:      calls(0, outside.StaleAfter, outside.Unavailable),
-		edits:      []edit{{carrierAPIFile, "if retried {\n\t\treturn outcomeAfterRetry(result)\n\t}", "_ = retried"}},
+		edits: []edit{{
+			carrierAPIFile, "if sent.retried {\n\t\t*result = outcomeAfterRetry(*result)\n\t}", "_ = sent.retried",
+		}},
 	},
 	{
 		name: "resend-after-window", breaks: "a request is sent again after the operator has forgotten its key",

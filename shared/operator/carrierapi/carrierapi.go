@@ -65,69 +65,72 @@ type callProtocol struct {
 }
 
 // execute makes one call and classifies its result.
-func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.Result {
-	var used credentials.Account
-	build := func(target credentials.Account) (upstream.Request, error) {
-		used = target
-		return p.buildRequest(target)
-	}
-	x, version, retried, err := d.exchangeWithRetry(ctx, call, p.operation, build)
+func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol) operator.PayResponse {
+	sent, err := d.exchange(ctx, call, p)
 	if err != nil {
-		return upstream.NotApplied(fault.IntegrationRejected, err)
+		return operator.PayResponse{Result: upstream.NotApplied(fault.IntegrationRejected, err)}
 	}
-	result := classifyExchange(x, p.parseSuccess)
-	success := used.Field(fieldSuccess)
+	response := classifyExchange(sent.Exchange, p.parseSuccess)
+	result := &response.Result
+	success := sent.account.Field(fieldSuccess)
 	switch {
-	case result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(x.Status):
-		result = upstream.Unknown(fmt.Errorf("the operator responded %d, and a success is %s", x.Status, success))
-	case namesOwnWord(used.Field(fieldHeaderPrefix), used.Field(fieldPathWord), result.Fault):
-		result = upstream.NotApplied(fault.IntegrationRejected, result.Fault.Cause)
+	case result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(sent.Status):
+		err = fmt.Errorf("the operator responded %d, and a success is %s", sent.Status, success)
+		response = operator.PayResponse{Result: upstream.Unknown(err)}
+	case namesOwnWord(sent.account.Field(fieldHeaderPrefix), sent.account.Field(fieldPathWord), result.Fault):
+		*result = upstream.NotApplied(fault.IntegrationRejected, result.Fault.Cause)
 	}
 	worked := result.Outcome == operator.Succeeded || result.Outcome == operator.Refused
-	d.accounts.RecordUse(call.Platform, version, worked)
+	d.accounts.RecordUse(call.Platform, sent.account.Version, worked)
 	if result.DuplicateKey && !p.reportsDuplicates {
 		result.DuplicateKey, result.OperatorReference = false, ""
 	}
-	result.HTTPStatus = x.Status
-	if retried {
-		return outcomeAfterRetry(result)
+	result.HTTPStatus = sent.Status
+	if sent.retried {
+		*result = outcomeAfterRetry(*result)
 	}
-	return result
+	return response
 }
 
-// exchangeWithRetry sends a request and returns the last exchange, with the version of its credentials. retried is true
-// if an earlier exchange may have reached the operator. An error means that nothing was sent, because there are no
-// credentials with which the operation can be made.
-func (d *Driver) exchangeWithRetry(
-	ctx context.Context, call operator.Call, operation string, build requestBuilder,
-) (x upstream.Exchange, version int, retried bool, err error) {
+// sentCall is the last exchange of a call, with the account that it was made with. retried is true if an earlier
+// exchange may have reached the operator.
+type sentCall struct {
+	upstream.Exchange
+	account credentials.Account
+	retried bool
+}
+
+// exchange sends the request of a call. An error means that nothing was sent, because there are no credentials with
+// which the operation can be made.
+func (d *Driver) exchange(ctx context.Context, call operator.Call, p callProtocol) (sentCall, error) {
 	ctx, cancel := upstream.WithDefaultTimeout(ctx)
 	defer cancel()
 	target, err := d.accounts.Find(ctx, call.Platform, call.AccountID)
 	if err == nil {
-		err = target.CheckUsable(accountFields(), operation, "")
+		err = target.CheckUsable(accountFields(), p.operation, "")
 	}
 	var request upstream.Request
 	if err == nil {
-		request, err = build(target)
+		request, err = p.buildRequest(target)
 	}
 	if err != nil {
 		d.accounts.RecordUse(call.Platform, 0, false)
-		return x, 0, false, err
+		return sentCall{}, err
 	}
-	x = d.send(ctx, target, request)
-	if x.ConnectionLost && d.canRetry(ctx, call) {
-		retried = true
-		x = d.send(ctx, target, request)
+	sent := sentCall{Exchange: d.send(ctx, target, request), account: target}
+	if sent.ConnectionLost && d.canRetry(ctx, call) {
+		sent.retried = true
+		sent.Exchange = d.send(ctx, target, request)
 	}
-	if unauthorized(x) {
-		if refreshed, changed := d.accounts.RefreshAfterRefusal(ctx, target); changed {
-			if request, err = build(refreshed); err == nil {
-				return d.send(ctx, refreshed, request), refreshed.Version, retried, nil
-			}
+	if !unauthorized(sent.Exchange) {
+		return sent, nil
+	}
+	if refreshed, changed := d.accounts.RefreshAfterRefusal(ctx, target); changed {
+		if request, err = p.buildRequest(refreshed); err == nil {
+			sent.Exchange, sent.account = d.send(ctx, refreshed, request), refreshed
 		}
 	}
-	return x, target.Version, retried, nil
+	return sent, nil
 }
 
 // requestBuilder makes the request for an account, whose URL is below its address. An error means that this account

@@ -22,7 +22,7 @@ func (d *Driver) Charge(ctx context.Context, call operator.ChargeCall) operator.
 	}
 	return d.execute(ctx, call.Call, callProtocol{
 		operation: operator.AccountCharge, buildRequest: build, parseSuccess: parseChargeSuccess,
-	})
+	}).Result
 }
 
 // buildChargeRequest makes the request. X-Operator-MCO selects the country on a platform of several countries. The
@@ -57,9 +57,9 @@ func buildChargeRequest(target credentials.Account, call operator.ChargeCall) up
 }
 
 // parseChargeSuccess reads a success: serverReferenceCode, and the operation status Charged.
-func parseChargeSuccess(response *strictjson.Reader) (operator.Result, bool) {
+func parseChargeSuccess(response *strictjson.Reader) (operator.PayResponse, bool) {
 	reference := upstream.Text(response, "amountTransaction.serverReferenceCode")
 	status := upstream.Text(response, "amountTransaction.transactionOperationStatus")
 	charged := reference != "" && strings.EqualFold(status, resource.StatusCharged)
-	return operator.Result{OperatorReference: reference}, charged
+	return operator.PayResponse{Result: operator.Result{OperatorReference: reference}}, charged
 }

@@ -34,14 +34,13 @@ func FuzzResponse(f *testing.F) {
 		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
 		readers := map[string]successParser{
 			"charge": parseChargeSuccess, "sms": parseSMSSuccess,
-			"web": func(r *strictjson.Reader) (operator.Result, bool) {
-				page, ok := parseWebSuccess(r)
-				return page.Result, ok
+			"web": parseWebSuccess,
+			"tpe": func(r *strictjson.Reader) (operator.PayResponse, bool) {
+				return parseTerminalSuccess(r, "DemoShop_42")
 			},
-			"tpe": func(r *strictjson.Reader) (operator.Result, bool) { return parseTerminalSuccess(r, "DemoShop_42") },
 		}
 		for name, parseSuccess := range readers {
-			result := classifyExchange(x, parseSuccess)
+			result := classifyExchange(x, parseSuccess).Result
 			checkCertainty(t, name, status, body, result)
 			again := outcomeAfterRetry(result)
 			if again.Outcome == operator.NotApplied {

@@ -21,20 +21,27 @@ const duplicateMessageID = "SVC0005"
 var finalRefusals = []string{"POL0253", "POL1000", "POL0001", "SVC0270"}
 
 // successParser reads a complete success from the body of a 2xx response; false if a required field is absent.
-type successParser func(response *strictjson.Reader) (operator.Result, bool)
+type successParser func(response *strictjson.Reader) (operator.PayResponse, bool)
 
 // classifyExchange maps an exchange to its outcome, in the order of the table of decision "outcomes".
-func classifyExchange(x upstream.Exchange, parseSuccess successParser) operator.Result {
+func classifyExchange(x upstream.Exchange, parseSuccess successParser) operator.PayResponse {
+	if x.IsSuccess() {
+		if response, isDocument := x.Document(); isDocument {
+			if success, ok := parseSuccess(response); ok {
+				success.Outcome = operator.Succeeded
+				return success
+			}
+		}
+	}
+	return operator.PayResponse{Result: classifyFailure(x)}
+}
+
+// classifyFailure maps an exchange without a complete success.
+func classifyFailure(x upstream.Exchange) operator.Result {
 	if result, isWithout := x.WithoutResponse(); isWithout {
 		return result
 	}
 	if x.IsSuccess() {
-		if response, isDocument := x.Document(); isDocument {
-			if result, ok := parseSuccess(response); ok {
-				result.Outcome = operator.Succeeded
-				return result
-			}
-		}
 		return upstream.Unknown(fmt.Errorf("the operator's response %d lacks fields of a success", x.Status))
 	}
 	exception, isRequestError := requestError(x)

@@ -35,23 +35,16 @@ type payRequest struct {
 // Pay starts a payment. A success has the page's fields on the web channel. On tpe and ussd it has the operator's
 // Transaction-id, if there is one.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	var page operator.PayResponse
-	parseSuccess := func(response *strictjson.Reader) (operator.Result, bool) {
-		if call.Channel != webChannel {
+	parseSuccess := parseWebSuccess
+	if call.Channel != webChannel {
+		parseSuccess = func(response *strictjson.Reader) (operator.PayResponse, bool) {
 			return parseTerminalSuccess(response, call.UpstreamKey)
 		}
-		var ok bool
-		page, ok = parseWebSuccess(response)
-		return page.Result, ok
 	}
 	build := func(credentials.Account) (upstream.Request, error) { return buildPayRequest(call), nil }
-	page.Result = d.execute(ctx, call.Call, callProtocol{
+	return d.execute(ctx, call.Call, callProtocol{
 		operation: operator.AccountPay, buildRequest: build, parseSuccess: parseSuccess,
 	})
-	if page.Outcome != operator.Succeeded {
-		return operator.PayResponse{Result: page.Result}
-	}
-	return page
 }
 
 // buildPayRequest makes the request. It sends otp_code only on tpe and ussd (specification, Mobile money payment
@@ -110,9 +103,10 @@ func parseWebSuccess(response *strictjson.Reader) (operator.PayResponse, bool) {
 }
 
 // parseTerminalSuccess reads a success of the tpe and ussd channels: a known status of our own order.
-func parseTerminalSuccess(response *strictjson.Reader, orderID string) (operator.Result, bool) {
+func parseTerminalSuccess(response *strictjson.Reader, orderID string) (operator.PayResponse, bool) {
 	order, _ := parseOrderState(response)
-	return operator.Result{OperatorReference: order.OperatorReference}, order.Status != "" && order.OrderID == orderID
+	result := operator.Result{OperatorReference: order.OperatorReference}
+	return operator.PayResponse{Result: result}, order.Status != "" && order.OrderID == orderID
 }
 
 // parseOrderState reads a payment, as tpe and ussd responses and getStatus have it, and its status as sent. The fields

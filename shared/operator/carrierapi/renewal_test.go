@@ -211,3 +211,23 @@ func TestOurFaultIsNeverTheMerchants(t *testing.T) {
 		t.Errorf("the fault does not name the fields: %s", text)
 	}
 }
+
+// A refusal counts by the account that the request was made with, even if the account that replaced it has no request.
+func TestRefusalCountsByTheAccountOfItsRequest(t *testing.T) {
+	r := newRenewal()
+	first := map[string]string{
+		"header_prefix": "X-Own", "user_sms.gw_token": "g", "user_sms.sender_name": "N",
+		"user_sms.sender.CI": "tel:+2250000",
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		r.store(t, "https://op.example", map[string]string{"user_sms.gw_token": "g", "user_sms.sender_name": "N"})
+		refuse(w, 401, "POL0001", "X-Own-MCO")
+	}))
+	defer server.Close()
+	r.store(t, server.URL, first)
+	result := r.driver.SendUserSMS(t.Context(), operator.UserSMSCall{
+		Call:   operator.Call{Platform: sandbox, AccountID: "a1", UpstreamKey: "Shop_1", Country: "CI"},
+		MSISDN: "+2250700000000", Text: "Paid",
+	})
+	wantOutcome(t, result, operator.NotApplied, fault.IntegrationRejected)
+}

@@ -21,7 +21,7 @@ const headerISE2 = "X-Operator-ISE2"
 // the outcome is Unknown with DuplicateKey (decision "sms-duplicate").
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
 	build := func(target credentials.Account) (upstream.Request, error) { return buildSMSRequest(target, call), nil }
-	return d.execute(ctx, call.Call, smsProtocol(operator.AccountSMS, build))
+	return d.execute(ctx, call.Call, smsProtocol(operator.AccountSMS, build)).Result
 }
 
 func smsProtocol(operation string, build requestBuilder) callProtocol {
@@ -48,7 +48,7 @@ func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) ope
 		sms.GWToken, sms.GWAlias = target.Field(fieldUserSMSToken), call.MSISDN
 		return buildSMSRequest(target, sms), nil
 	}
-	return d.execute(ctx, call.Call, smsProtocol(operator.AccountUserSMS, build))
+	return d.execute(ctx, call.Call, smsProtocol(operator.AccountUserSMS, build)).Result
 }
 
 func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstream.Request {
@@ -79,10 +79,10 @@ func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstream
 }
 
 // parseSMSSuccess reads a success: a resourceURL with the id of the request.
-func parseSMSSuccess(response *strictjson.Reader) (operator.Result, bool) {
+func parseSMSSuccess(response *strictjson.Reader) (operator.PayResponse, bool) {
 	text, _ := response.OptionalText("outboundSMSMessageRequest.resourceURL", upstream.MaxURLLength)
 	id := smsRequestID(text)
-	return operator.Result{OperatorReference: id}, id != ""
+	return operator.PayResponse{Result: operator.Result{OperatorReference: id}}, id != ""
 }
 
 // escapeRFC1738 escapes text by RFC 1738: everything except letters, digits and "-", "_", ".", "~". A space is %20,

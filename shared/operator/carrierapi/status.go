@@ -24,12 +24,12 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 			Header: routingHeaders(call.Call, call.Channel, call.Lang),
 		}, nil
 	}
-	x, version, _, err := d.exchangeWithRetry(ctx, call.Call, operator.AccountPay, build)
+	sent, err := d.exchange(ctx, call.Call, callProtocol{operation: operator.AccountPay, buildRequest: build})
 	if err != nil {
 		return operator.StatusResponse{Cause: err}
 	}
-	found := newLookup(call.UpstreamKey).ReadResponse(x)
-	d.accounts.RecordUse(call.Platform, version, found.Responded())
+	found := newLookup(call.UpstreamKey).ReadResponse(sent.Exchange)
+	d.accounts.RecordUse(call.Platform, sent.account.Version, found.Responded())
 	return found
 }
 
