@@ -54,7 +54,7 @@ type Service struct {
 type Capabilities struct {
 	// Platform is the name in the credentials and in routes, lower case.
 	Platform string
-	// DriverName is the name of its driver.
+	// DriverName is the name of its driver in the package drivers.
 	DriverName string
 	// Reach lists the operators of mno-name that it reaches, and where.
 	Reach []Reach

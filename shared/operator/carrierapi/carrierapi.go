@@ -21,9 +21,6 @@ import (
 	"mobilegateway/shared/operator/upstream"
 )
 
-// DriverName is the driver's name in the rows of the operator table, from before the package had its name.
-const DriverName = "gateway"
-
 // minRetryTime is the shortest remaining time for a retry.
 const minRetryTime = 2 * time.Second
 

@@ -43,7 +43,8 @@ func NewDirectory(
 	return New(secrets, Outside{Transport: transport, Now: now})
 }
 
-// New returns the drivers of all platforms. A new driver is a line.
+// New returns the drivers of all platforms by their names in the rows of the operator table. A new driver is a line.
+// The driver of the specification's own protocol has its name from before its package had one.
 func New(secrets secret.Reader, outside Outside) *operator.DriverDirectory {
 	checkBaseURL := operator.CheckBaseURL
 	if outside.AcceptsPrivateNetworks {
@@ -52,13 +53,13 @@ func New(secrets secret.Reader, outside Outside) *operator.DriverDirectory {
 	accounts := credentials.NewReader(secrets, outside.Now, checkBaseURL)
 	client, tokens := upstream.NewClient(outside.Transport), upstream.NewTokens(outside.Now, outside.Await)
 	return operator.NewDriverDirectory(map[string]operator.Driver{
-		carrierapi.DriverName:   carrierapi.New(accounts, client, outside.Now),
-		mtn.DriverName:          mtn.New(accounts, client, tokens),
-		pawapay.DriverName:      pawapay.New(accounts, client),
-		orangecm.DriverName:     orangecm.New(accounts, client, tokens),
-		orangesms.DriverName:    orangesms.New(accounts, client, tokens),
-		orangewebpay.DriverName: orangewebpay.New(accounts, client, tokens),
-		wave.DriverName:         wave.New(accounts, client, outside.Now),
-		flouci.DriverName:       flouci.New(accounts, client, outside.Now),
+		"gateway":      carrierapi.New(accounts, client, outside.Now),
+		"mtn":          mtn.New(accounts, client, tokens),
+		"pawapay":      pawapay.New(accounts, client),
+		"orangecm":     orangecm.New(accounts, client, tokens),
+		"orangesms":    orangesms.New(accounts, client, tokens),
+		"orangewebpay": orangewebpay.New(accounts, client, tokens),
+		"wave":         wave.New(accounts, client, outside.Now),
+		"flouci":       flouci.New(accounts, client, outside.Now),
 	}, accounts)
 }

@@ -30,9 +30,6 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// DriverName is the driver's name in the rows of the operator table.
-const DriverName = "flouci"
-
 // currency is the only currency. Flouci counts its thousandths, and names none.
 const currency = "TND"
 
@@ -52,19 +49,19 @@ const (
 
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct {
-	upstream.Base
+	upstream.Payments
 	now func() time.Time
 }
 
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
-	return &Driver{upstream.Base{
+	return &Driver{upstream.Payments{Build: buildPayment, Base: upstream.Base{
 		Accounts: accounts, Client: client, Operation: operator.AccountPay, Fields: accountFields(),
 		Header: func(account credentials.Account) map[string]string {
 			keys := account.Field(fieldPublicKey) + ":" + account.Field(fieldPrivateKey)
 			return map[string]string{"Authorization": "Bearer " + keys}
 		},
-	}, now}
+	}}, now}
 }
 
 // accountFields are the fields of an account. The public key identifies the application that has the payments.
@@ -98,20 +95,11 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	read := func(x upstream.Exchange) operator.PayResponse {
 		return readPage(x, call.UpstreamKey, d.now().Add(sessionLife+failureMargin))
 	}
-	return d.SendTransaction(ctx, call.Call, paymentOf(call), isKeyRefused, read)
-}
-
-// CheckPayment implements operator.PaymentChecker.
-func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
-	return d.Check(ctx, call.Call, paymentOf(call))
-}
-
-func paymentOf(call operator.PayCall) upstream.Build {
-	return func(credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(call) }
+	return d.SendPayment(ctx, call, isKeyRefused, read)
 }
 
 // buildPayment makes the request for a page.
-func buildPayment(call operator.PayCall) (upstream.Request, *fault.Fault) {
+func buildPayment(_ credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {
 	exponent, _ := market.CurrencyExponent(currency)
 	minor, err := money.Parse(call.Amount, exponent)
 	if call.Currency != currency {

@@ -35,26 +35,15 @@ type payer struct {
 // proof that the payer has a wallet. After a refused token whose form proves nothing, the payment is sent once more,
 // because MTN takes one payment for each UUID. Then only a success or a refusal of the second send decides.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	mayHaveTaken := false
-	response := d.SendTransaction(ctx, call.Call, paymentOf(call), func(x upstream.Exchange) bool {
-		mayHaveTaken = isTokenRefused(x) && !refusedInFront(x)
-		return isTokenRefused(x)
-	}, classifyPayment)
+	x, unsent := d.Send(ctx, call.Call, d.BuildOf(call), isTokenRefused)
+	response := x.Response(unsent, classifyPayment)
+	mayHaveTaken := x.Refused != nil && !refusedInFront(*x.Refused)
 	if mayHaveTaken && response.Outcome == operator.NotApplied {
 		status := response.HTTPStatus
 		response.Result = upstream.Unknown(response.Fault)
 		response.HTTPStatus = status
 	}
 	return response
-}
-
-// CheckPayment implements operator.PaymentChecker.
-func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
-	return d.Check(ctx, call.Call, paymentOf(call))
-}
-
-func paymentOf(call operator.PayCall) upstream.Build {
-	return func(account credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(account, call) }
 }
 
 // buildPayment makes the request to pay. externalId is the order_id: a callback may have no other id of ours.

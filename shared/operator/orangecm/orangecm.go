@@ -22,9 +22,6 @@ import (
 	"mobilegateway/shared/operator/upstream"
 )
 
-// DriverName is the driver's name in the rows of the operator table.
-const DriverName = "orangecm"
-
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct{ upstream.Base }
 

@@ -27,9 +27,6 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// DriverName is the driver's name in the rows of the operator table.
-const DriverName = "orangesms"
-
 // maxSenderName is the longest sender name, in characters.
 const maxSenderName = 11
 
@@ -99,7 +96,7 @@ const (
 // that breaks a rule, or is IntegrationRejected.
 func newMessage(account credentials.Account, call operator.SMSCall) (message, *fault.Fault) {
 	country, _ := market.ByAlpha2(call.Country)
-	recipient, err := msisdn.Parse(call.ISE2, country)
+	recipient, err := recipientOf(call)
 	sender, approved := account.Field("sender."+country.Alpha2), account.Field("approved_names")
 	names := strings.Split(approved, ",")
 	switch {
@@ -116,12 +113,19 @@ func newMessage(account credentials.Account, call operator.SMSCall) (message, *f
 		return message{}, refuseName(names, call.SenderNames)
 	}
 	var m message
-	m.Request.Address, m.Request.SenderAddress = "tel:"+recipient.E164(), sender
+	m.Request.Address, m.Request.SenderAddress = recipient, sender
 	if approved != "" {
 		m.Request.SenderName = call.SenderName
 	}
 	m.Request.Text.Message, _ = smstext.Decode(call.Message)
 	return m, nil
+}
+
+// recipientOf returns the address of the recipient, a number of the country: tel:+225...
+func recipientOf(call operator.SMSCall) (string, error) {
+	country, _ := market.ByAlpha2(call.Country)
+	number, err := msisdn.Parse(call.ISE2, country)
+	return "tel:" + number.E164(), err
 }
 
 // refuseName returns the fault of a name that is not approved. It lists those approved names that the merchant may use,
@@ -149,10 +153,9 @@ func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Re
 	if call.MayRepeat {
 		return upstream.Unknown(errors.New("an earlier attempt may have sent the message, and orange-sms has no key"))
 	}
-	recipient := ""
+	recipient, _ := recipientOf(call)
 	return d.SendTransaction(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {
 		body, invalid := newMessage(account, call)
-		recipient = body.Request.Address
 		path := "/smsmessaging/v1/outbound/" + url.QueryEscape(body.Request.SenderAddress) + "/requests"
 		return upstream.Request{Method: http.MethodPost, URL: path, Body: strictjson.Marshal(body)}, invalid
 	}, isTokenRefusal, func(x upstream.Exchange) operator.PayResponse {

@@ -25,9 +25,6 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// DriverName is the driver's name in the rows of the operator table.
-const DriverName = "orangewebpay"
-
 // maxURLLength is the longest address that Orange takes, in characters.
 const maxURLLength = 120
 
@@ -38,16 +35,16 @@ const (
 )
 
 // Driver implements the protocol. It is safe for concurrent use.
-type Driver struct{ upstream.Base }
+type Driver struct{ upstream.Payments }
 
 // New makes the driver. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens) *Driver {
-	return &Driver{upstream.Base{
+	return &Driver{upstream.Payments{Build: buildPayment, Base: upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
 		Credentials: upstream.ClientCredentials{
 			Path: "/oauth/v3/token", ID: "client_id", Secret: "client_secret", RenewBefore: 5 * time.Minute,
 		},
-	}}
+	}}}
 }
 
 // The paths of an account's fields.
@@ -104,16 +101,7 @@ type payRequest struct {
 
 // Pay creates a payment page. Its DriverData is the page's token, which every lookup needs.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	return d.SendTransaction(ctx, call.Call, paymentOf(call), isTokenExpired, readPage)
-}
-
-// CheckPayment implements operator.PaymentChecker.
-func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
-	return d.Check(ctx, call.Call, paymentOf(call))
-}
-
-func paymentOf(call operator.PayCall) upstream.Build {
-	return func(account credentials.Account) (upstream.Request, *fault.Fault) { return buildPayment(account, call) }
+	return d.SendPayment(ctx, call, isTokenExpired, readPage)
 }
 
 // buildPayment makes the request for a page. One account serves one country.

@@ -49,19 +49,12 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	read := func(x upstream.Exchange) operator.PayResponse {
 		return operator.PayResponse{Result: classifyDeposit(x, call.Call)}
 	}
-	return d.SendTransaction(ctx, call.Call, depositOf(call), isTokenRefused, read)
+	return d.SendPayment(ctx, call, isTokenRefused, read)
 }
 
-// CheckPayment implements operator.PaymentChecker.
-func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
-	return d.Check(ctx, call.Call, depositOf(call))
-}
-
-func depositOf(call operator.PayCall) upstream.Build {
-	return func(credentials.Account) (upstream.Request, *fault.Fault) {
-		deposit, invalid := buildDeposit(call)
-		return upstream.Request{Method: http.MethodPost, URL: depositPath, Body: strictjson.Marshal(deposit)}, invalid
-	}
+func buildPayment(_ credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {
+	deposit, invalid := buildDeposit(call)
+	return upstream.Request{Method: http.MethodPost, URL: depositPath, Body: strictjson.Marshal(deposit)}, invalid
 }
 
 // buildDeposit makes the deposit. pawaPay takes no amount with a zero as its last decimal.

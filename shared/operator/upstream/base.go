@@ -88,12 +88,14 @@ func (b *Base) Send(
 	}
 	x, unsent := b.sendOnce(ctx, account, request)
 	if unsent == nil && x.Err == nil && isUnprocessed(x) {
+		refused := x
 		renewed, isNew := b.Accounts.RefreshAfterRefusal(ctx, account)
 		if isNew = isNew && renewed.CheckUsable(b.Fields, b.Operation, country) == nil; isNew {
 			account = renewed
 		}
 		if again, invalid := build(account); invalid == nil && (isNew || b.Tokens != nil) {
 			x, unsent = b.sendOnce(ctx, account, again)
+			x.Refused = &refused
 		}
 	}
 	b.Accounts.RecordUse(call.Platform, account.Version, unsent == nil && x.IsSuccess())
@@ -142,6 +144,12 @@ func (b *Base) SendTransaction(
 	read func(Exchange) operator.PayResponse,
 ) operator.PayResponse {
 	x, unsent := b.Send(ctx, call, build, isUnprocessed)
+	return x.Response(unsent, read)
+}
+
+// Response returns the response with an exchange, or with the fault for which nothing was sent. read gets a complete
+// response.
+func (x Exchange) Response(unsent *fault.Fault, read func(Exchange) operator.PayResponse) operator.PayResponse {
 	if unsent != nil {
 		return operator.PayResponse{Result: NotSent(unsent)}
 	}
@@ -153,6 +161,31 @@ func (b *Base) SendTransaction(
 	}
 	response.HTTPStatus = x.Status
 	return response
+}
+
+// Payments is the Base of a platform whose payment is one request. It implements operator.PaymentChecker.
+type Payments struct {
+	Base
+	// Build makes the request of a payment for an account, with the faults of Build.
+	Build func(credentials.Account, operator.PayCall) (Request, *fault.Fault)
+}
+
+// BuildOf returns how the request of a payment is made.
+func (p *Payments) BuildOf(call operator.PayCall) Build {
+	return func(account credentials.Account) (Request, *fault.Fault) { return p.Build(account, call) }
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (p *Payments) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return p.Check(ctx, call.Call, p.BuildOf(call))
+}
+
+// SendPayment sends a payment with the rules of SendTransaction.
+func (p *Payments) SendPayment(
+	ctx context.Context, call operator.PayCall, isUnprocessed func(Exchange) bool,
+	read func(Exchange) operator.PayResponse,
+) operator.PayResponse {
+	return p.SendTransaction(ctx, call.Call, p.BuildOf(call), isUnprocessed, read)
 }
 
 // minCallbackSecret is the shortest secret of a static callback's address in characters.

@@ -63,6 +63,8 @@ type Exchange struct {
 	MayHaveSent bool
 	// ConnectionLost is true if a reused connection ended before the first byte of a response.
 	ConnectionLost bool
+	// Refused is the exchange before this one, in which the platform refused the credentials; nil for none.
+	Refused *Exchange
 }
 
 // Client sends requests to platforms. It follows no redirect and repeats nothing that may have been sent.

@@ -24,23 +24,20 @@ import (
 	"mobilegateway/shared/strictjson"
 )
 
-// DriverName is the driver's name in the rows of the operator table.
-const DriverName = "wave"
-
 // sessionsPath is the path of the checkout sessions (Wave's Checkout API).
 const sessionsPath = "/v1/checkout/sessions"
 
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct {
-	upstream.Base
+	upstream.Payments
 	now func() time.Time
 }
 
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
-	return &Driver{upstream.Base{
+	return &Driver{upstream.Payments{Build: buildPayment, Base: upstream.Base{
 		Accounts: accounts, Client: client, Operation: operator.AccountPay, Fields: accountFields(),
-	}, now}
+	}}, now}
 }
 
 // sessionRequest is the request for a checkout session, in the order of Wave's documentation.
@@ -67,20 +64,13 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 		}
 	}
 	read := func(x upstream.Exchange) operator.PayResponse { return readCreated(x, request) }
-	return d.SendTransaction(ctx, call.Call, paymentOf(call), isKeyRefused, read)
+	return d.SendPayment(ctx, call, isKeyRefused, read)
 }
 
-// CheckPayment implements operator.PaymentChecker.
-func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
-	return d.Check(ctx, call.Call, paymentOf(call))
-}
-
-func paymentOf(call operator.PayCall) upstream.Build {
-	return func(credentials.Account) (upstream.Request, *fault.Fault) {
-		request, invalid := buildRequest(call)
-		body := strictjson.Marshal(request)
-		return upstream.Request{Method: http.MethodPost, URL: sessionsPath, Body: body}, invalid
-	}
+func buildPayment(_ credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {
+	request, invalid := buildRequest(call)
+	body := strictjson.Marshal(request)
+	return upstream.Request{Method: http.MethodPost, URL: sessionsPath, Body: body}, invalid
 }
 
 // buildRequest makes the request for a payment. The gateway has checked the merchant's values.
