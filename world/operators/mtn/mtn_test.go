@@ -2,8 +2,6 @@ package mtn_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,45 +20,24 @@ const (
 )
 
 type bench struct {
-	*testing.T
-	http.Handler
-	callbacks *stubtest.Callbacks
-	token     string
+	*stubtest.Stub
+	token string
 }
 
-func newBench(t *testing.T, quirks ...string) *bench {
+func newBench(t *testing.T, quirks string) *bench {
 	credentials := mtn.DefaultCredentials()
 	credentials.CallbackHost = "gateway.test"
-	b := &bench{T: t, callbacks: &stubtest.Callbacks{}}
-	b.Handler = mtn.New(kit.Config{Client: stubtest.Client(b.callbacks)}, credentials).Handler()
-	switches := map[string]bool{}
-	for _, q := range quirks {
-		switches[q] = true
-	}
-	body, _ := json.Marshal(switches)
-	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", string(body)); status != 200 {
-		t.Fatal(text)
-	}
-	_, text := stubtest.Do(t, b, "POST", "/collection/token/", `{"grant_type":"client_credentials"}`,
+	b := &bench{Stub: stubtest.NewStub(t, "mtn", quirks, func(client *http.Client) http.Handler {
+		return mtn.New(kit.Config{Client: client}, credentials).Handler()
+	})}
+	_, text := b.Do("POST", "/collection/token/", `{"grant_type":"client_credentials"}`,
 		"Authorization", basic(credentials.APIKey), "Ocp-Apim-Subscription-Key", "stub-mtn-secondary")
-	b.token = field(t, text, "access_token")
+	b.token = stubtest.Field(t, text, "access_token")
 	return b
 }
 
 func basic(key string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(mtn.DefaultCredentials().APIUser+":"+key))
-}
-
-func field(t *testing.T, body, name string) string {
-	t.Helper()
-	var fields map[string]any
-	if err := json.Unmarshal([]byte(body), &fields); err != nil {
-		t.Fatalf("%s: %v", body, err)
-	}
-	if fields[name] == nil {
-		return ""
-	}
-	return fmt.Sprint(fields[name])
 }
 
 func (b *bench) headers(more ...string) []string {
@@ -75,16 +52,11 @@ func body(msisdn string) string {
 }
 
 func (b *bench) pay(msisdn string) (int, string) {
-	return stubtest.Do(b.T, b, "POST", payPath, body(msisdn), b.headers()...)
+	return b.Do("POST", payPath, body(msisdn), b.headers()...)
 }
 
 func (b *bench) status() (int, string) {
-	return stubtest.Do(b.T, b, "GET", payPath+"/"+reference, "", b.headers()...)
-}
-
-func (b *bench) effects() int {
-	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects?key=ORDER-1", "")
-	return strings.Count(text, `"operator":"mtn"`)
+	return b.Do("GET", payPath+"/"+reference, "", b.headers()...)
 }
 
 func TestOutcomes(t *testing.T) {
@@ -126,40 +98,31 @@ func TestOutcomes(t *testing.T) {
 		{"46733123452", "measured_numbers", 202, "FAILED", "EXPIRED", 0, "FAILED"},
 		{"46733123453", "measured_numbers", 202, "PENDING", "", 0, ""},
 	} {
-		t.Run(c.msisdn+c.quirk, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
-				if c.quirk != "" {
-					b = newBench(t, c.quirk)
+		stubtest.Run(t, c.msisdn+c.quirk, func(t *testing.T) {
+			b := newBench(t, c.quirk)
+			response, text := b.pay(c.msisdn)
+			if response != c.response || response == 202 && text != "" ||
+				response == 500 && stubtest.Field(t, text, "code") == "" {
+				t.Errorf("response %d %q, want %d", response, text, c.response)
+			}
+			time.Sleep(time.Minute)
+			status, text := b.status()
+			if c.status == "" {
+				if status != 404 || stubtest.Field(t, text, "code") != "RESOURCE_NOT_FOUND" {
+					t.Errorf("lookup %d %s, want 404", status, text)
 				}
-				response, text := b.pay(c.msisdn)
-				if response != c.response || response == 202 && text != "" ||
-					response == 500 && field(t, text, "code") == "" {
-					t.Errorf("response %d %q, want %d", response, text, c.response)
-				}
-				time.Sleep(time.Minute)
-				status, text := b.status()
-				if c.status == "" {
-					if status != 404 || field(t, text, "code") != "RESOURCE_NOT_FOUND" {
-						t.Errorf("lookup %d %s, want 404", status, text)
-					}
-				} else if field(t, text, "status") != c.status || field(t, text, "reason") != c.reason {
-					t.Errorf("lookup %s, want %s %s", text, c.status, c.reason)
-				}
-				if has := strings.Contains(text, "financialTransactionId"); has != (c.status == "SUCCESSFUL") {
-					t.Errorf("lookup %s: financialTransactionId %v", text, has)
-				}
-				if got := b.effects(); got != c.effects {
-					t.Errorf("%d effects, want %d", got, c.effects)
-				}
-				var results []string
-				for _, callback := range b.callbacks.All() {
-					results = append(results, field(t, callback.Body, "status"))
-				}
-				if got := strings.Join(results, " "); got != c.callbackResults {
-					t.Errorf("callbacks %q, want %q", got, c.callbackResults)
-				}
-			})
+			} else if stubtest.Field(t, text, "status") != c.status || stubtest.Field(t, text, "reason") != c.reason {
+				t.Errorf("lookup %s, want %s %s", text, c.status, c.reason)
+			}
+			if has := strings.Contains(text, "financialTransactionId"); has != (c.status == "SUCCESSFUL") {
+				t.Errorf("lookup %s: financialTransactionId %v", text, has)
+			}
+			if got := b.Effects("ORDER-1"); got != c.effects {
+				t.Errorf("%d effects, want %d", got, c.effects)
+			}
+			if got := b.Words("status"); got != c.callbackResults {
+				t.Errorf("callbacks %q, want %q", got, c.callbackResults)
+			}
 		})
 	}
 }
@@ -173,11 +136,11 @@ func TestStatusOverTime(t *testing.T) {
 		{"46733123454", []string{"CREATED", "CREATED", "CREATED", "SUCCESSFUL"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t)
+			b := newBench(t, "")
 			b.pay(c.msisdn)
 			for i, pause := range []time.Duration{0, 1500, 1500, 23000} {
 				time.Sleep(pause * time.Millisecond)
-				if _, text := b.status(); field(t, text, "status") != c.words[i] {
+				if _, text := b.status(); stubtest.Field(t, text, "status") != c.words[i] {
 					t.Errorf("%s: lookup %d: %s, want %s", c.msisdn, i, text, c.words[i])
 				}
 			}
@@ -187,14 +150,14 @@ func TestStatusOverTime(t *testing.T) {
 
 func TestRepeatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		b.pay(ordinary)
 		status, text := b.pay("2250500000001")
-		if status != 409 || field(t, text, "code") != "RESOURCE_ALREADY_EXIST" {
+		if status != 409 || stubtest.Field(t, text, "code") != "RESOURCE_ALREADY_EXIST" {
 			t.Error(status, text)
 		}
 		time.Sleep(time.Minute)
-		if b.effects() != 1 {
+		if b.Effects("ORDER-1") != 1 {
 			t.Error("want one effect")
 		}
 	})
@@ -202,11 +165,11 @@ func TestRepeatIsRefused(t *testing.T) {
 
 func TestCallbackComesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		b.callbacks.Respond(http.StatusInternalServerError)
+		b := newBench(t, "")
+		b.Callbacks.Respond(http.StatusInternalServerError)
 		b.pay(ordinary)
-		if time.Sleep(24 * time.Hour); len(b.callbacks.All()) != 1 {
-			t.Errorf("%d callbacks, want 1", len(b.callbacks.All()))
+		if time.Sleep(24 * time.Hour); len(b.Callbacks.All()) != 1 {
+			t.Errorf("%d callbacks, want 1", len(b.Callbacks.All()))
 		}
 	})
 }
@@ -234,25 +197,23 @@ func TestRefusals(t *testing.T) {
 		{"plus", body("+2250500000000"), nil, 400, ""},
 		{"space", strings.Replace(body(ordinary), `ORDER-1`, `ORDER 1`, 1), nil, 400, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
-				status, text := stubtest.Do(t, b, "POST", payPath, c.body, b.headers(c.headers...)...)
-				if status != c.status {
-					t.Fatalf("%d %s, want %d", status, text, c.status)
-				}
-				switch {
-				case c.code == "" && text != "":
-					t.Errorf("body %q, want none", text)
-				case c.code == "401" && field(t, text, "statusCode") != "401":
-					t.Error(text)
-				case c.code != "" && c.code != "401" && field(t, text, "code") != c.code:
-					t.Error(text)
-				}
-				if time.Sleep(time.Minute); b.effects() != 0 {
-					t.Error("a refused request has an effect")
-				}
-			})
+		stubtest.Run(t, c.name, func(t *testing.T) {
+			b := newBench(t, "")
+			status, text := b.Do("POST", payPath, c.body, b.headers(c.headers...)...)
+			if status != c.status {
+				t.Fatalf("%d %s, want %d", status, text, c.status)
+			}
+			switch {
+			case c.code == "" && text != "":
+				t.Errorf("body %q, want none", text)
+			case c.code == "401" && stubtest.Field(t, text, "statusCode") != "401":
+				t.Error(text)
+			case c.code != "" && c.code != "401" && stubtest.Field(t, text, "code") != c.code:
+				t.Error(text)
+			}
+			if time.Sleep(time.Minute); b.Effects("ORDER-1") != 0 {
+				t.Error("a refused request has an effect")
+			}
 		})
 	}
 }
@@ -262,7 +223,7 @@ func TestQuirks(t *testing.T) {
 		return func(b *bench) bool { _, text := b.status(); return strings.Contains(text, want) }
 	}
 	callback := func(fits func(stubtest.Callback) bool) func(*bench) bool {
-		return func(b *bench) bool { return len(b.callbacks.All()) == 1 && fits(b.callbacks.All()[0]) }
+		return func(b *bench) bool { return len(b.Callbacks.All()) == 1 && fits(b.Callbacks.All()[0]) }
 	}
 	for _, c := range []struct {
 		quirk, msisdn string
@@ -288,7 +249,7 @@ func TestQuirks(t *testing.T) {
 				time.Sleep(c.pause - time.Second)
 				if !check(b) {
 					_, text := b.status()
-					t.Errorf("%s with %s: %s %v", c.quirk, quirks, text, b.callbacks.All())
+					t.Errorf("%s with %s: %s %v", c.quirk, quirks, text, b.Callbacks.All())
 				}
 			})
 		}
@@ -297,17 +258,17 @@ func TestQuirks(t *testing.T) {
 
 func TestAmountComesBackWithoutTrailingZeros(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		for sent, want := range map[string]string{"12.50": "12.5", "12.00": "12", "100": "100"} {
-			b.Handler = newBench(t).Handler
+			b.Handler = newBench(t, "").Handler
 			b.token = newToken(b)
 			request := strings.NewReplacer("XOF", "EUR", `"500"`, `"`+sent+`"`).Replace(body(ordinary))
 			headers := b.headers("X-Target-Environment", "sandbox")
-			if status, text := stubtest.Do(t, b, "POST", payPath, request, headers...); status != 202 {
+			if status, text := b.Do("POST", payPath, request, headers...); status != 202 {
 				t.Fatal(status, text)
 			}
-			_, text := stubtest.Do(t, b, "GET", payPath+"/"+reference, "", headers...)
-			if field(t, text, "amount") != want {
+			_, text := b.Do("GET", payPath+"/"+reference, "", headers...)
+			if stubtest.Field(t, text, "amount") != want {
 				t.Errorf("%s: %s, want %s", sent, text, want)
 			}
 		}
@@ -315,9 +276,9 @@ func TestAmountComesBackWithoutTrailingZeros(t *testing.T) {
 }
 
 func newToken(b *bench) string {
-	_, text := stubtest.Do(b.T, b, "POST", "/collection/token/", `{}`, "Authorization", basic("stub-mtn-api-key"),
+	_, text := b.Do("POST", "/collection/token/", `{}`, "Authorization", basic("stub-mtn-api-key"),
 		"Ocp-Apim-Subscription-Key", "stub-mtn-primary")
-	return field(b.T, text, "access_token")
+	return stubtest.Field(b.T, text, "access_token")
 }
 
 func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
@@ -326,11 +287,8 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 		"500": `"code":"INTERNAL_PROCESSING_ERROR"`, "503": `"code":"SERVICE_UNAVAILABLE"`,
 		"409": `"code":"RESOURCE_ALREADY_EXIST"`, "PAYER_NOT_FOUND": `"code":"PAYER_NOT_FOUND"`,
 	} {
-		b := newBench(t)
-		script := `{"key":"` + reference + `","operation":"requesttopay","calls":["` + mode + `"]}`
-		if status, text := stubtest.Do(t, b, "POST", "/stub/v1/script", script); status != 200 {
-			t.Fatal(text)
-		}
+		b := newBench(t, "")
+		b.Script("requesttopay", reference, mode)
 		if _, text := b.pay(ordinary); !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %s", mode, text, want)
 		}
@@ -340,13 +298,13 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 func TestSpeedDividesDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credentials := mtn.DefaultCredentials()
-		b := &bench{T: t, Handler: mtn.New(kit.Config{Speed: 10}, credentials).Handler()}
+		b := newBench(t, "")
+		b.Handler = mtn.New(kit.Config{Speed: 10}, credentials).Handler()
 		b.token = newToken(b)
-		b.callbacks = &stubtest.Callbacks{}
 		headers := b.headers("X-Callback-Url", "http://127.0.0.1:0/")
-		stubtest.Do(t, b, "POST", payPath, body("2250500001011"), headers...)
+		b.Do("POST", payPath, body("2250500001011"), headers...)
 		time.Sleep(250 * time.Millisecond)
-		if _, text := b.status(); field(t, text, "status") != "SUCCESSFUL" {
+		if _, text := b.status(); stubtest.Field(t, text, "status") != "SUCCESSFUL" {
 			t.Error(text)
 		}
 	})

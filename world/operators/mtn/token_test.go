@@ -55,13 +55,13 @@ func TestTokenCallOnTheWire(t *testing.T) {
 
 func TestInvalidTokenAppliesNothing(t *testing.T) {
 	for name, invalidate := range map[string]func(*bench){
-		"revoked": func(b *bench) { stubtest.Do(b.T, b, "POST", "/stub/v1/revoke-tokens", "") },
+		"revoked": func(b *bench) { b.Do("POST", "/stub/v1/revoke-tokens", "") },
 		"expired": func(*bench) { time.Sleep(time.Hour) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t)
+			b := newBench(t, "")
 			invalidate(b)
-			if status, text := b.pay(ordinary); status != 401 || field(t, text, "statusCode") != "401" {
+			if status, text := b.pay(ordinary); status != 401 || stubtest.Field(t, text, "statusCode") != "401" {
 				t.Errorf("%s: %d %s", name, status, text)
 			}
 			if status, _ := b.status(); status != 401 {
@@ -75,7 +75,7 @@ func TestInvalidTokenAppliesNothing(t *testing.T) {
 			if status, text := b.pay(ordinary); status != 202 {
 				t.Errorf("%s: %d %s", name, status, text)
 			}
-			_, calls := stubtest.Do(t, b, "GET", "/stub/v1/calls", "")
+			_, calls := b.Do("GET", "/stub/v1/calls", "")
 			if strings.Count(calls, `"operation":"token"`) != 2 || strings.Contains(calls, old) {
 				t.Errorf("%s: calls %s", name, calls)
 			}

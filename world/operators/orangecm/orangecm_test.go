@@ -3,7 +3,6 @@ package orangecm_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -22,60 +21,30 @@ const (
 )
 
 type bench struct {
-	*testing.T
-	http.Handler
-	callbacks       *stubtest.Callbacks
+	*stubtest.Stub
 	token, payToken string
 }
 
-func newBench(t *testing.T, quirks ...string) *bench {
-	b := &bench{T: t, callbacks: &stubtest.Callbacks{}}
-	config := kit.Config{Client: stubtest.Client(b.callbacks)}
-	b.Handler = orangecm.New(config, orangecm.DefaultCredentials()).Handler()
-	switches := map[string]bool{}
-	for _, q := range quirks {
-		switches[q] = true
-	}
-	body, _ := json.Marshal(switches)
-	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", string(body)); status != 200 {
-		t.Fatal(text)
-	}
+func newBench(t *testing.T, quirks string) *bench {
+	b := &bench{Stub: stubtest.NewStub(t, "orangecm", quirks, func(client *http.Client) http.Handler {
+		return orangecm.New(kit.Config{Client: client}, orangecm.DefaultCredentials()).Handler()
+	})}
 	_, text := b.newToken("stub-orangecm-secret")
-	b.token = field(t, text, "access_token")
+	b.token = stubtest.Field(t, text, "access_token")
 	b.initialize()
 	return b
 }
 
 func (b *bench) initialize() {
 	b.Helper()
-	_, text := stubtest.Do(b.T, b, "POST", base+"init", "", b.headers()...)
-	b.payToken = field(b.T, text, "data.payToken")
+	_, text := b.Do("POST", base+"init", "", b.headers()...)
+	b.payToken = stubtest.Field(b.T, text, "data.payToken")
 }
 
 func (b *bench) newToken(secret string) (int, string) {
 	basic := base64.StdEncoding.EncodeToString([]byte("stub-orangecm-key:" + secret))
-	return stubtest.Do(b.T, b, "POST", "/token", "grant_type=client_credentials", "Authorization", "Basic "+basic,
+	return b.Do("POST", "/token", "grant_type=client_credentials", "Authorization", "Basic "+basic,
 		"Accept", "application/json", "Content-Type", "application/x-www-form-urlencoded")
-}
-
-// field returns a field of a JSON object, or of the object "data" in it: "<nil>" for null and "" for an absent one.
-func field(t *testing.T, body, path string) string {
-	t.Helper()
-	var object map[string]any
-	decoder := json.NewDecoder(strings.NewReader(body))
-	decoder.UseNumber()
-	if err := decoder.Decode(&object); err != nil {
-		t.Fatalf("%q: %v", body, err)
-	}
-	if name, inData := strings.CutPrefix(path, "data."); inData {
-		object, _ = object["data"].(map[string]any)
-		path = name
-	}
-	value, ok := object[path]
-	if !ok {
-		return ""
-	}
-	return fmt.Sprint(value)
 }
 
 func (b *bench) headers(more ...string) []string {
@@ -89,16 +58,11 @@ func (b *bench) body(msisdn string) string {
 }
 
 func (b *bench) pay(msisdn string) (int, string) {
-	return stubtest.Do(b.T, b, "POST", base+"pay", b.body(msisdn), b.headers()...)
+	return b.Do("POST", base+"pay", b.body(msisdn), b.headers()...)
 }
 
 func (b *bench) status() (int, string) {
-	return stubtest.Do(b.T, b, "GET", base+"paymentstatus/"+b.payToken, "", b.headers()...)
-}
-
-func (b *bench) effects(key string) int {
-	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects?key="+key, "")
-	return strings.Count(text, `"operator":"orangecm"`)
+	return b.Do("GET", base+"paymentstatus/"+b.payToken, "", b.headers()...)
 }
 
 func TestOutcomes(t *testing.T) {
@@ -129,38 +93,36 @@ func TestOutcomes(t *testing.T) {
 		{"690002004", 200, "200", "EXPIRED", 0, "EXPIRED"},
 		{"690002005", 200, "200", "CANCELLED", 0, "CANCELLED"},
 	} {
-		t.Run(c.msisdn, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
-				response, text := b.pay(c.msisdn)
-				if response != c.response || c.code != "" && field(t, text, "data.inittxnstatus") != c.code {
-					t.Errorf("response %d %q, want %d %s", response, text, c.response, c.code)
-				}
-				if refused := c.code != "" && c.code != "200"; refused &&
-					(field(t, text, "data.status") != "FAILED" || field(t, text, "data.txnid") != "<nil>") {
+		stubtest.Run(t, c.msisdn, func(t *testing.T) {
+			b := newBench(t, "")
+			response, text := b.pay(c.msisdn)
+			if response != c.response || c.code != "" && stubtest.Field(t, text, "data.inittxnstatus") != c.code {
+				t.Errorf("response %d %q, want %d %s", response, text, c.response, c.code)
+			}
+			if c.code != "" && c.code != "200" {
+				status, id := stubtest.Field(t, text, "data.status"), stubtest.Field(t, text, "data.txnid")
+				if status != "FAILED" || id != "<nil>" {
 					t.Errorf("refusal %s, want FAILED without txnid", text)
 				}
-				time.Sleep(time.Minute)
-				if status, text := b.status(); status != 200 || field(t, text, "data.status") != c.status {
-					t.Errorf("lookup %d %s, want %s", status, text, c.status)
+			}
+			time.Sleep(time.Minute)
+			if status, text := b.status(); status != 200 || stubtest.Field(t, text, "data.status") != c.status {
+				t.Errorf("lookup %d %s, want %s", status, text, c.status)
+			}
+			if got := b.Effects(b.payToken); got != c.effects || b.Effects("ORDER-1") != got {
+				t.Errorf("%d effects, want %d", got, c.effects)
+			}
+			for _, callback := range b.Callbacks.All() {
+				if callback.Method != "POST" || callback.Path != "/cb/token" {
+					t.Errorf("callback %s %s", callback.Method, callback.Path)
 				}
-				if got := b.effects(b.payToken); got != c.effects || b.effects("ORDER-1") != got {
-					t.Errorf("%d effects, want %d", got, c.effects)
+				if callback.Header.Get("Authorization") != "" {
+					t.Error("the callback has credentials")
 				}
-				var words []string
-				for _, callback := range b.callbacks.All() {
-					if callback.Method != "POST" || callback.Path != "/cb/token" {
-						t.Errorf("callback %s %s", callback.Method, callback.Path)
-					}
-					if callback.Header.Get("Authorization") != "" {
-						t.Error("the callback has credentials")
-					}
-					words = append(words, field(t, callback.Body, "data.status"))
-				}
-				if got := strings.Join(words, " "); got != c.callbacks {
-					t.Errorf("callbacks %q, want %q", got, c.callbacks)
-				}
-			})
+			}
+			if got := b.Words("data.status"); got != c.callbacks {
+				t.Errorf("callbacks %q, want %q", got, c.callbacks)
+			}
 		})
 	}
 }
@@ -168,11 +130,11 @@ func TestOutcomes(t *testing.T) {
 // TestWireForm compares whole responses with their golden forms, in which the random parts are replaced.
 func TestWireForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		golden := func(text string) string {
 			original := text
 			for _, name := range []string{"id", "txnid", "createtime"} {
-				text = strings.Replace(text, field(t, original, "data."+name), strings.ToUpper(name), 1)
+				text = strings.Replace(text, stubtest.Field(t, original, "data."+name), strings.ToUpper(name), 1)
 			}
 			return strings.ReplaceAll(text, b.payToken, "PAYTOKEN")
 		}
@@ -202,8 +164,8 @@ func TestWireForm(t *testing.T) {
 
 func TestPayTokenIsUsedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		if _, text := b.status(); field(t, text, "data.status") != "<nil>" {
+		b := newBench(t, "")
+		if _, text := b.status(); stubtest.Field(t, text, "data.status") != "<nil>" {
 			t.Errorf("lookup before pay: %s", text)
 		}
 		b.pay(ordinary)
@@ -211,12 +173,12 @@ func TestPayTokenIsUsedOnce(t *testing.T) {
 			if status, text := b.pay("690000002"); status != 422 {
 				t.Errorf("repeat: %d %s, want 422", status, text)
 			}
-			if status, text := stubtest.Do(t, b, "GET", base+"push/"+b.payToken, "", b.headers()...); status != 200 {
+			if status, text := b.Do("GET", base+"push/"+b.payToken, "", b.headers()...); status != 200 {
 				t.Errorf("push: %d %s", status, text)
 			}
 			time.Sleep(time.Minute)
 		}
-		if b.effects("ORDER-1") != 1 {
+		if b.Effects("ORDER-1") != 1 {
 			t.Error("want one effect")
 		}
 	})
@@ -224,19 +186,19 @@ func TestPayTokenIsUsedOnce(t *testing.T) {
 
 func TestRepeatedOrderIsASecondPayment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		b.pay(ordinary)
 		b.initialize()
 		b.pay(ordinary)
 		time.Sleep(time.Minute)
-		if b.effects("ORDER-1") != 2 || b.effects(b.payToken) != 1 {
+		if b.Effects("ORDER-1") != 2 || b.Effects(b.payToken) != 1 {
 			t.Error("want two effects for the order, one for the payToken")
 		}
 	})
 }
 
 func TestRefusalsLeaveThePayTokenUnused(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t, "")
 	valid := b.body(ordinary)
 	for _, c := range []struct {
 		name, body string
@@ -256,7 +218,7 @@ func TestRefusalsLeaveThePayTokenUnused(t *testing.T) {
 		{"leading zero", strings.Replace(valid, `"500"`, `"0500"`, 1), nil, 400, ""},
 		{"international number", strings.Replace(valid, ordinary, "237"+ordinary, 1), nil, 400, "0062"},
 	} {
-		status, text := stubtest.Do(t, b, "POST", base+"pay", c.body, b.headers(c.headers...)...)
+		status, text := b.Do("POST", base+"pay", c.body, b.headers(c.headers...)...)
 		if status != c.status || !strings.Contains(text, c.code) {
 			t.Errorf("%s: %d %s, want %d %s", c.name, status, text, c.status, c.code)
 		}
@@ -273,21 +235,21 @@ func TestQuirks(t *testing.T) {
 	again := func(want int) func(*bench) bool {
 		return func(b *bench) bool {
 			b.initialize()
-			status, _ := stubtest.Do(b.T, b, "POST", base+"pay",
+			status, _ := b.Do("POST", base+"pay",
 				strings.Replace(b.body("690001002"), "ORDER-1", "ORDER-1-ORDER-1-ORDER-1", 1), b.headers()...)
 			return status == want
 		}
 	}
 	callback := func(want string) func(*bench) bool {
-		return func(b *bench) bool { return strings.Contains(fmt.Sprint(b.callbacks.All()), want) }
+		return func(b *bench) bool { return strings.Contains(fmt.Sprint(b.Callbacks.All()), want) }
 	}
 	attempts := func(want int) func(*bench) bool {
 		return func(b *bench) bool {
-			b.callbacks.Respond(500)
+			b.Callbacks.Respond(500)
 			b.initialize()
 			b.pay(ordinary)
 			time.Sleep(time.Hour / 2)
-			return len(b.callbacks.All()) == want+1
+			return len(b.Callbacks.All()) == want+1
 		}
 	}
 	gateway := func(want string) func(*bench) bool {
@@ -297,7 +259,7 @@ func TestQuirks(t *testing.T) {
 		return func(b *bench) bool {
 			b.initialize()
 			_, text := b.status()
-			return field(b.T, text, "data.status") == want
+			return stubtest.Field(b.T, text, "data.status") == want
 		}
 	}
 	for _, c := range []struct {
@@ -325,7 +287,7 @@ func TestQuirks(t *testing.T) {
 				time.Sleep(30 * time.Second)
 				if !check(b) {
 					_, text := b.status()
-					t.Errorf("%s with %s: %s %v", c.quirk, quirk, text, b.callbacks.All())
+					t.Errorf("%s with %s: %s %v", c.quirk, quirk, text, b.Callbacks.All())
 				}
 			})
 		}
@@ -334,30 +296,30 @@ func TestQuirks(t *testing.T) {
 
 func TestTokenCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		if status, text := b.newToken("x"); status != 401 || !strings.HasPrefix(text, "<ams:fault") {
 			t.Errorf("wrong secret: %d %s, want an XML fault", status, text)
 		}
 		time.Sleep(time.Hour - 3*time.Second)
 		_, text := b.newToken("stub-orangecm-secret")
-		if field(t, text, "access_token") != b.token || field(t, text, "expires_in") != "3" {
+		if stubtest.Field(t, text, "access_token") != b.token || stubtest.Field(t, text, "expires_in") != "3" {
 			t.Errorf("%s, want the same token for 3 seconds", text)
 		}
 		time.Sleep(3 * time.Second)
-		if status, text := b.pay(ordinary); status != 401 || field(t, text, "fault") == "" {
+		if status, text := b.pay(ordinary); status != 401 || stubtest.Field(t, text, "fault") == "" {
 			t.Errorf("expired: %d %s", status, text)
 		}
 		old := b.token
 		_, text = b.newToken("stub-orangecm-secret")
-		b.token = field(t, text, "access_token")
+		b.token = stubtest.Field(t, text, "access_token")
 		if status, _ := b.pay(ordinary); b.token == old || status != 200 {
 			t.Errorf("with a new token: %d", status)
 		}
-		_, calls := stubtest.Do(t, b, "GET", "/stub/v1/calls", "")
+		_, calls := b.Do("GET", "/stub/v1/calls", "")
 		if strings.Count(calls, `"operation":"token"`) != 4 || strings.Contains(calls, old) {
 			t.Errorf("calls %s", calls)
 		}
-		_, calls = stubtest.Do(t, b, "GET", "/stub/v1/calls?key="+b.payToken, "")
+		_, calls = b.Do("GET", "/stub/v1/calls?key="+b.payToken, "")
 		if strings.Count(calls, `"operation":"init"`) != 1 {
 			t.Errorf("calls of the payToken %s, want init among them", calls)
 		}
@@ -369,11 +331,8 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 		"401": `{"fault":{"code":900901`, "401-xml": `<ams:code>900901`, "403": `"code":900908`,
 		"429": `"code":900800`, "422": `already used`, "503": `<html>`, "503-xml": `<ams:code>900807`,
 	} {
-		b := newBench(t)
-		script := `{"key":"` + b.payToken + `","operation":"pay","calls":["` + mode + `"]}`
-		if status, text := stubtest.Do(t, b, "POST", "/stub/v1/script", script); status != 200 {
-			t.Fatal(text)
-		}
+		b := newBench(t, "")
+		b.Script("pay", b.payToken, mode)
 		if _, text := b.pay(ordinary); !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %s", mode, text, want)
 		}

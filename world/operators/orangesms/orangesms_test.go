@@ -24,47 +24,32 @@ const (
 )
 
 type bench struct {
-	*testing.T
-	http.Handler
-	receipts *stubtest.Callbacks
-	token    string
+	*stubtest.Stub
+	token string
 }
 
 // newBench makes a stub whose bundle of Ivory Coast has 10 units.
-func newBench(t *testing.T, quirks ...string) *bench {
+func newBench(t *testing.T, quirks string) *bench {
 	credentials := orangesms.DefaultCredentials()
 	credentials.ReceiptURL = "https://gateway.test/receipts/secret"
 	credentials.Senders[0].Units = 10
-	b := &bench{T: t, receipts: &stubtest.Callbacks{}}
-	b.Handler = orangesms.New(kit.Config{Client: stubtest.Client(b.receipts)}, credentials).Handler()
-	switches := map[string]bool{}
-	for _, q := range quirks {
-		switches[q] = true
-	}
-	body, _ := json.Marshal(switches)
-	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", string(body)); status != 200 {
-		t.Fatal(text)
-	}
+	b := &bench{Stub: stubtest.NewStub(t, "orangesms", quirks, func(client *http.Client) http.Handler {
+		return orangesms.New(kit.Config{Client: client}, credentials).Handler()
+	})}
 	b.renewToken()
 	return b
 }
 
 func (b *bench) tokenCall(secret string) (int, string) {
 	basic := base64.StdEncoding.EncodeToString([]byte("stub-orangesms-id:" + secret))
-	return stubtest.Do(b.T, b, "POST", "/oauth/v3/token", "grant_type=client_credentials", "Authorization",
+	return b.Do("POST", "/oauth/v3/token", "grant_type=client_credentials", "Authorization",
 		"Basic "+basic, "Content-Type", "application/x-www-form-urlencoded")
 }
 
 func (b *bench) renewToken() {
 	b.Helper()
 	_, text := b.tokenCall("stub-orangesms-secret")
-	var fields struct {
-		Token string `json:"access_token"`
-	}
-	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		b.Fatal(text, err)
-	}
-	b.token = fields.Token
+	b.token = stubtest.Field(b.T, text, "access_token")
 }
 
 func body(number, text string) string {
@@ -73,12 +58,12 @@ func body(number, text string) string {
 }
 
 func (b *bench) post(body string) (int, string) {
-	return stubtest.Do(b.T, b, "POST", path, body, "Authorization", "Bearer "+b.token)
+	return b.Do("POST", path, body, "Authorization", "Bearer "+b.token)
 }
 
 func (b *bench) effects() []kit.Effect {
 	var effects []kit.Effect
-	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects", "")
+	_, text := b.Do("GET", "/stub/v1/effects", "")
 	if err := json.Unmarshal([]byte(text), &effects); err != nil {
 		b.Fatal(err)
 	}
@@ -86,7 +71,7 @@ func (b *bench) effects() []kit.Effect {
 }
 
 func (b *bench) units() string {
-	_, text := stubtest.Do(b.T, b, "GET", "/sms/admin/v1/contracts?country=CIV", "", "Authorization", "Bearer "+b.token)
+	_, text := b.Do("GET", "/sms/admin/v1/contracts?country=CIV", "", "Authorization", "Bearer "+b.token)
 	var list []struct{ AvailableUnits int }
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 1 {
 		b.Fatal(text, err)
@@ -100,7 +85,7 @@ func (b *bench) words() string {
 	initials := map[string]string{"DeliveredToNetwork": "N", "DeliveredToTerminal": "T", "DeliveryImpossible": "I",
 		"DeliveryUncertain": "U", "MessageWaiting": "W"}
 	var words []string
-	for _, r := range b.receipts.All() {
+	for _, r := range b.Callbacks.All() {
 		var receipt struct {
 			DeliveryInfoNotification struct {
 				CallbackData string
@@ -153,38 +138,33 @@ func TestOutcomes(t *testing.T) {
 		{ordinary, "bundle_empty", 403, `"messageId":"POL0001"`, 0, "0", ""},
 		{ordinary, "no_resource_url", 201, `{"message":"Bonjour"}}}`, 1, "9", "N T"},
 	} {
-		t.Run(c.number+c.quirk, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
-				if c.quirk != "" {
-					b = newBench(t, c.quirk)
-				}
-				if status, text := b.post(body(c.number, "Bonjour")); status != c.status ||
-					!strings.Contains(text, c.contains) {
-					t.Errorf("response %d %s, want %d %s", status, text, c.status, c.contains)
-				}
-				early := b.words()
-				if time.Sleep(time.Minute); (early != "") != strings.HasSuffix(c.number, "1008") &&
-					!strings.HasSuffix(c.number, "1004") {
-					t.Errorf("receipts before the response: %q", early)
-				}
-				if got := b.words(); got != c.receipts {
-					t.Errorf("receipts %q, want %q", got, c.receipts)
-				}
-				if effects := b.effects(); len(effects) != c.effects {
-					t.Errorf("effects %v, want %d", effects, c.effects)
-				}
-				if got := b.units(); got != c.units {
-					t.Errorf("%s units are left, want %s", got, c.units)
-				}
-			})
+		stubtest.Run(t, c.number+c.quirk, func(t *testing.T) {
+			b := newBench(t, c.quirk)
+			if status, text := b.post(body(c.number, "Bonjour")); status != c.status ||
+				!strings.Contains(text, c.contains) {
+				t.Errorf("response %d %s, want %d %s", status, text, c.status, c.contains)
+			}
+			early := b.words()
+			if time.Sleep(time.Minute); (early != "") != strings.HasSuffix(c.number, "1008") &&
+				!strings.HasSuffix(c.number, "1004") {
+				t.Errorf("receipts before the response: %q", early)
+			}
+			if got := b.words(); got != c.receipts {
+				t.Errorf("receipts %q, want %q", got, c.receipts)
+			}
+			if effects := b.effects(); len(effects) != c.effects {
+				t.Errorf("effects %v, want %d", effects, c.effects)
+			}
+			if got := b.units(); got != c.units {
+				t.Errorf("%s units are left, want %s", got, c.units)
+			}
 		})
 	}
 }
 
 func TestResponseNamesTheReceipts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		_, text := b.post(body(ordinary, "Bonjour"))
 		time.Sleep(time.Minute)
 		effects := b.effects()
@@ -196,10 +176,10 @@ func TestResponseNamesTheReceipts(t *testing.T) {
 		}
 		want := `{"deliveryInfoNotification":{"callbackData":"` + effects[0].Key +
 			`","deliveryInfo":{"address":"tel:+2250700000000","deliveryStatus":"DeliveredToTerminal"}}}`
-		if all := b.receipts.All(); len(all) != 2 || all[1].Body != want {
+		if all := b.Callbacks.All(); len(all) != 2 || all[1].Body != want {
 			t.Errorf("receipts %v, want the last to be %s", all, want)
 		}
-		_, calls := stubtest.Do(t, b, "GET", "/stub/v1/calls", "")
+		_, calls := b.Do("GET", "/stub/v1/calls", "")
 		if strings.Contains(calls, ordinary) || strings.Count(calls, effects[0].Key) != 3 {
 			t.Errorf("calls %s, want a send and two receipts, without the number", calls)
 		}
@@ -208,11 +188,11 @@ func TestResponseNamesTheReceipts(t *testing.T) {
 
 func TestReceiptIsNotSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		b.receipts.Respond(503)
+		b := newBench(t, "")
+		b.Callbacks.Respond(503)
 		b.post(body(ordinary, "Bonjour"))
-		if time.Sleep(time.Hour); len(b.receipts.All()) != 2 {
-			t.Errorf("%d receipts, want 2", len(b.receipts.All()))
+		if time.Sleep(time.Hour); len(b.Callbacks.All()) != 2 {
+			t.Errorf("%d receipts, want 2", len(b.Callbacks.All()))
 		}
 	})
 }
@@ -220,7 +200,7 @@ func TestReceiptIsNotSentAgain(t *testing.T) {
 func TestEqualSendsAreTwoEffects(t *testing.T) {
 	for _, number := range []string{ordinary, "2250700001005"} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t)
+			b := newBench(t, "")
 			b.post(body(number, "Bonjour"))
 			if status, text := b.post(body(number, "Bonjour")); status != 201 {
 				t.Errorf("%s: repeat %d %s, want 201", number, status, text)
@@ -233,11 +213,11 @@ func TestEqualSendsAreTwoEffects(t *testing.T) {
 			var calls []struct {
 				OrderID string `json:"order_id"`
 			}
-			_, text := stubtest.Do(t, b, "GET", "/stub/v1/calls?key="+effects[0].Key, "")
+			_, text := b.Do("GET", "/stub/v1/calls?key="+effects[0].Key, "")
 			if err := json.Unmarshal([]byte(text), &calls); err != nil || len(calls) == 0 {
 				t.Fatal(text, err)
 			}
-			_, text = stubtest.Do(t, b, "GET", "/stub/v1/effects?key="+calls[0].OrderID, "")
+			_, text = b.Do("GET", "/stub/v1/effects?key="+calls[0].OrderID, "")
 			if strings.Count(text, `"kind":"sms"`) != 2 {
 				t.Errorf("%s: effects of the digest: %s, want two", number, text)
 			}
@@ -247,7 +227,7 @@ func TestEqualSendsAreTwoEffects(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		for i := range 6 {
 			want := 201
 			if i == 5 {
@@ -279,7 +259,7 @@ func TestUnits(t *testing.T) {
 		{"curly apostrophe", strings.Repeat("a", 100) + "’", "8"},
 		{"surrogate pairs", strings.Repeat("😀", 36), "8"},
 	} {
-		b := newBench(t)
+		b := newBench(t, "")
 		if status, text := b.post(body(ordinary, c.text)); status != 201 || b.units() != c.left {
 			t.Errorf("%s: %d %s with %s units left, want %s", c.name, status, text, b.units(), c.left)
 		}
@@ -288,7 +268,7 @@ func TestUnits(t *testing.T) {
 
 func TestEmptyBundleRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		for range 10 {
 			b.post(body(ordinary, "Bonjour"))
 			time.Sleep(time.Second)
@@ -322,7 +302,7 @@ func TestRefusals(t *testing.T) {
 		{"name", path, strings.Replace(valid, "Stub", "MyShop", 1), "", 403, `"POL1009"`},
 		{"long name", path, strings.Replace(valid, "Stub", "MyShopInAbidjan", 1), "", 400, `"SVC0002"`},
 	} {
-		b := newBench(t)
+		b := newBench(t, "")
 		headers := []string{"Authorization", "Bearer " + b.token}
 		switch {
 		case c.token != "":
@@ -330,7 +310,7 @@ func TestRefusals(t *testing.T) {
 		case c.name == "no token":
 			headers = nil
 		}
-		if status, text := stubtest.Do(t, b, "POST", c.path, c.body, headers...); status != c.status ||
+		if status, text := b.Do("POST", c.path, c.body, headers...); status != c.status ||
 			!strings.Contains(text, c.want) {
 			t.Errorf("%s: %d %s, want %d %s", c.name, status, text, c.status, c.want)
 		}
@@ -358,7 +338,7 @@ func TestTokenCall(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		if status, text := b.tokenCall("x"); status != 401 || !strings.Contains(text, `"code":41`) {
 			t.Errorf("wrong secret: %d %s", status, text)
 		}
@@ -367,7 +347,7 @@ func TestTokenCall(t *testing.T) {
 			t.Errorf("expired: %d %s", status, text)
 		}
 		b.renewToken()
-		stubtest.Do(t, b, "POST", "/stub/v1/revoke-tokens", "")
+		b.Do("POST", "/stub/v1/revoke-tokens", "")
 		if status, _ := b.post(body(ordinary, "Bonjour")); status != 401 || len(b.effects()) != 0 {
 			t.Errorf("revoked: %d with %d effects", status, len(b.effects()))
 		}
@@ -383,11 +363,8 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 		"401": `"code":42`, "403": `"code":50`, "404": `"code":60`, "429": `"code":53`, "503": `"code":5,`,
 		"503-html": `<html>`, "SVC0001": `"messageId":"SVC0001"`, "POL1009": `"messageId":"POL1009"`,
 	} {
-		b := newBench(t)
-		script := `{"operation":"send","calls":["` + mode + `","` + mode + `-applied"]}`
-		if status, text := stubtest.Do(t, b, "POST", "/stub/v1/script", script); status != 200 {
-			t.Fatal(text)
-		}
+		b := newBench(t, "")
+		b.Script("send", "", mode, mode+"-applied")
 		for effects := range 2 {
 			if _, text := b.post(body(ordinary, "Bonjour")); !strings.Contains(text, want) ||
 				len(b.effects()) != effects {

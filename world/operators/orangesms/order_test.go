@@ -14,12 +14,12 @@ import (
 // TestSlowReceiverKeepsOrder takes longer for a receipt than the stub waits before the next one.
 func TestSlowReceiverKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newBench(t, "")
 		credentials := orangesms.DefaultCredentials()
 		credentials.ReceiptURL = "https://gateway.test/receipts/secret"
 		slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(5 * time.Second)
-			b.receipts.ServeHTTP(w, r)
+			b.Callbacks.ServeHTTP(w, r)
 		})
 		b.Handler = orangesms.New(kit.Config{Client: stubtest.Client(slow)}, credentials).Handler()
 		b.renewToken()

@@ -24,10 +24,8 @@ const (
 )
 
 type bench struct {
-	*testing.T
-	http.Handler
-	notifications *stubtest.Callbacks
-	token         string
+	*stubtest.Stub
+	token string
 }
 
 func newBench(t *testing.T, quirks string, change ...func(*orangewebpay.Credentials)) *bench {
@@ -37,11 +35,9 @@ func newBench(t *testing.T, quirks string, change ...func(*orangewebpay.Credenti
 	for _, f := range change {
 		f(&credentials)
 	}
-	b := &bench{T: t, notifications: &stubtest.Callbacks{}}
-	b.Handler = orangewebpay.New(kit.Config{Client: stubtest.Client(b.notifications)}, credentials).Handler()
-	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", quirks); status != 200 {
-		t.Fatal(text)
-	}
+	b := &bench{Stub: stubtest.NewStub(t, "orangewebpay", quirks, func(client *http.Client) http.Handler {
+		return orangewebpay.New(kit.Config{Client: client}, credentials).Handler()
+	})}
 	b.token = b.mint("ci")
 	return b
 }
@@ -49,15 +45,13 @@ func newBench(t *testing.T, quirks string, change ...func(*orangewebpay.Credenti
 func (b *bench) mint(segment string) string {
 	b.Helper()
 	_, text := b.tokenCall("/oauth/v3/token", "stub-"+segment, "stub-"+segment+"-secret", "client_credentials")
-	return parse[struct {
-		Token string `json:"access_token"`
-	}](b.T, text).Token
+	return stubtest.Field(b.T, text, "access_token")
 }
 
 func (b *bench) tokenCall(path, id, secret, grant string) (int, string) {
 	b.Helper()
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
-	return stubtest.Do(b.T, b, "POST", path, "grant_type="+grant, "Authorization", basic,
+	return b.Do("POST", path, "grant_type="+grant, "Authorization", basic,
 		"Content-Type", "application/x-www-form-urlencoded")
 }
 
@@ -71,7 +65,7 @@ func parse[V any](t *testing.T, text string) (v V) {
 
 func (b *bench) post(path, body string) (int, string) {
 	b.Helper()
-	return stubtest.Do(b.T, b, "POST", path, body, "Authorization", "Bearer "+b.token,
+	return b.Do("POST", path, body, "Authorization", "Bearer "+b.token,
 		"Content-Type", "application/json")
 }
 
@@ -109,25 +103,11 @@ func (b *bench) status(p payment) string {
 func (b *bench) press(p payment, action, msisdn, code string) (int, string) {
 	b.Helper()
 	page := strings.TrimPrefix(p.PaymentURL, "https://pay.test/orange")
-	if status, text := stubtest.Do(b.T, b, "GET", page, ""); status != 200 {
+	if status, text := b.Do("GET", page, ""); status != 200 {
 		b.Fatalf("page: %d %s", status, text)
 	}
 	form := url.Values{"action": {action}, "msisdn": {msisdn}, "code": {code}}
-	return stubtest.Do(b.T, b, "POST", page, form.Encode())
-}
-
-func (b *bench) effects() int {
-	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects", "")
-	return strings.Count(text, `"operator":"orangewebpay"`)
-}
-
-// words are the statuses of the notifications.
-func (b *bench) words() string {
-	var words []string
-	for _, c := range b.notifications.All() {
-		words = append(words, parse[map[string]string](b.T, c.Body)["status"])
-	}
-	return strings.Join(words, " ")
+	return b.Do("POST", page, form.Encode())
 }
 
 func TestOutcomesOnThePage(t *testing.T) {
@@ -158,42 +138,40 @@ func TestOutcomesOnThePage(t *testing.T) {
 		{"close", "", "", 200, "INITIATED", "EXPIRED", 0, ""},
 		{"odd", payer, "123456", 400, "INITIATED", "EXPIRED", 0, ""},
 	} {
-		t.Run(c.action+c.msisdn+c.code, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, `{}`)
-				p := b.create()
-				if got := b.status(p); got != "INITIATED" {
-					t.Error(got)
-				}
-				if status, text := b.press(p, c.action, c.msisdn, c.code); status != c.button {
-					t.Errorf("button %d %s, want %d", status, text, c.button)
-				}
-				if got := len(b.notifications.All()); (got > 0) != (c.once == "SUCCESS") {
-					t.Errorf("%d notifications before the response", got)
-				}
-				if got := b.status(p); got != c.once {
-					t.Errorf("lookup %s, want %s", got, c.once)
-				}
-				time.Sleep(10 * time.Minute)
-				if got := b.status(p); got != c.end {
-					t.Errorf("lookup after 10 minutes %s, want %s", got, c.end)
-				}
-				b.press(p, "confirm", payer, "123456")
-				if time.Sleep(time.Minute); b.effects() != c.effects || b.words() != c.notifications {
-					t.Errorf("%d effects, %q, want %d, %q", b.effects(), b.words(), c.effects, c.notifications)
-				}
-			})
+		stubtest.Run(t, c.action+c.msisdn+c.code, func(t *testing.T) {
+			b := newBench(t, "")
+			p := b.create()
+			if got := b.status(p); got != "INITIATED" {
+				t.Error(got)
+			}
+			if status, text := b.press(p, c.action, c.msisdn, c.code); status != c.button {
+				t.Errorf("button %d %s, want %d", status, text, c.button)
+			}
+			if got := len(b.Callbacks.All()); (got > 0) != (c.once == "SUCCESS") {
+				t.Errorf("%d notifications before the response", got)
+			}
+			if got := b.status(p); got != c.once {
+				t.Errorf("lookup %s, want %s", got, c.once)
+			}
+			time.Sleep(10 * time.Minute)
+			if got := b.status(p); got != c.end {
+				t.Errorf("lookup after 10 minutes %s, want %s", got, c.end)
+			}
+			b.press(p, "confirm", payer, "123456")
+			if time.Sleep(time.Minute); b.Effects("") != c.effects || b.Words("status") != c.notifications {
+				t.Errorf("%d effects, %q, want %d, %q", b.Effects(""), b.Words("status"), c.effects, c.notifications)
+			}
 		})
 	}
 }
 
 func TestNotificationHasNoOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		p := b.create()
 		b.press(p, "confirm", payer, "123456")
 		time.Sleep(time.Minute)
-		got := b.notifications.All()[0]
+		got := b.Callbacks.All()[0]
 		fields := parse[map[string]string](t, got.Body)
 		if len(fields) != 3 || fields["notif_token"] != p.NotifToken || fields["txnid"] == "" || got.Method != "POST" {
 			t.Error(got)
@@ -203,18 +181,18 @@ func TestNotificationHasNoOrder(t *testing.T) {
 
 func TestNotificationIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
-		b.notifications.Respond(500)
+		b := newBench(t, "")
+		b.Callbacks.Respond(500)
 		b.press(b.create(), "confirm", payer, "123456")
-		if time.Sleep(24 * time.Hour); len(b.notifications.All()) != 1 {
-			t.Error(b.words())
+		if time.Sleep(24 * time.Hour); len(b.Callbacks.All()) != 1 {
+			t.Error(b.Words("status"))
 		}
 	})
 }
 
 func TestClosedPagesTakeNoPayment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		cancelled, expired := b.create(), b.create("ORD1", "ORD2")
 		b.press(cancelled, "cancel", "", "")
 		if _, text := b.press(cancelled, "confirm", payer, "123456"); !strings.Contains(text, "cancelled") {
@@ -224,10 +202,10 @@ func TestClosedPagesTakeNoPayment(t *testing.T) {
 		if _, text := b.press(expired, "confirm", payer, "123456"); !strings.Contains(text, "expired") {
 			t.Error(text)
 		}
-		if b.effects() != 0 {
+		if b.Effects("") != 0 {
 			t.Error("a closed page took a payment")
 		}
-		if status, _ := stubtest.Do(t, b, "GET", "/payment/pay_token/v1x", ""); status != 404 {
+		if status, _ := b.Do("GET", "/payment/pay_token/v1x", ""); status != 404 {
 			t.Error(status)
 		}
 	})
@@ -235,7 +213,7 @@ func TestClosedPagesTakeNoPayment(t *testing.T) {
 
 func TestOrderIDIsUniqueForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		b.create()
 		for range 2 {
 			status, text := b.post(base+"webpayment", valid)
@@ -256,7 +234,7 @@ func TestOrderIDIsUniqueForEver(t *testing.T) {
 
 func TestSegments(t *testing.T) {
 	for segment, currency := range map[string]string{"ci": "XOF", "bf": "XOF", "sn": "XOF", "cm": "XAF", "dev": "OUV"} {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		b.token = b.mint(segment)
 		for _, c := range []struct {
 			path, currency string

@@ -39,7 +39,7 @@ func TestRefusedFields(t *testing.T) {
 		{"loopback", `https://m.test/ret`, `http://127.0.0.1/ret`, 22},
 		{"no URL", `https://m.test/can`, `cancel`, 22},
 	} {
-		for _, quirks := range []string{`{}`, `{"nested_error":true}`} {
+		for _, quirks := range []string{"", "nested_error"} {
 			b := newBench(t, quirks)
 			status, text := b.post(base+"webpayment", strings.Replace(valid, c.old, c.replacement, 1))
 			if c.code == 0 {
@@ -49,7 +49,7 @@ func TestRefusedFields(t *testing.T) {
 				continue
 			}
 			want := fmt.Sprintf(`{"code":%d,`, c.code)
-			if quirks != `{}` {
+			if quirks != "" {
 				want = `{"error":` + want
 			}
 			if status != 400 || !strings.HasPrefix(text, want) {
@@ -57,12 +57,12 @@ func TestRefusedFields(t *testing.T) {
 			}
 		}
 	}
-	local := newBench(t, `{}`, func(c *orangewebpay.Credentials) { c.LocalURLs = true })
+	local := newBench(t, "", func(c *orangewebpay.Credentials) { c.LocalURLs = true })
 	local.create("https://gateway.test/cb", "http://localhost:8080/cb")
 }
 
 func TestLookupNeedsThreeValues(t *testing.T) {
-	b := newBench(t, `{}`)
+	b := newBench(t, "")
 	token := b.create().PayToken
 	other := b.create("ORD1", "ORD2").PayToken
 	for _, c := range []struct{ body, want string }{
@@ -86,15 +86,15 @@ func TestTokenCall(t *testing.T) {
 		status                          int
 		want                            string
 	}{
-		{`{}`, "v3", "stub-ci", "stub-ci-secret", "client_credentials", 200,
+		{"", "v3", "stub-ci", "stub-ci-secret", "client_credentials", 200,
 			`"expires_in":7776000,"token_type":"Bearer"`},
-		{`{}`, "v2", "stub-ci", "stub-ci-secret", "client_credentials", 200, `"access_token"`},
-		{`{"expires_in_text":true}`, "v3", "stub-ci", "stub-ci-secret", "client_credentials", 200,
+		{"", "v2", "stub-ci", "stub-ci-secret", "client_credentials", 200, `"access_token"`},
+		{"expires_in_text", "v3", "stub-ci", "stub-ci-secret", "client_credentials", 200,
 			`"expires_in":"7776000"`},
-		{`{"token_60s":true}`, "v3", "stub-ci", "stub-ci-secret", "client_credentials", 200, `"expires_in":60`},
-		{`{}`, "v1", "stub-ci", "stub-ci-secret", "client_credentials", 404, `"code":60,`},
-		{`{}`, "v3", "stub-ci", "stub-bf-secret", "client_credentials", 401, `"code":41,`},
-		{`{}`, "v3", "stub-ci", "stub-ci-secret", "password", 400, `"code":22,`},
+		{"token_60s", "v3", "stub-ci", "stub-ci-secret", "client_credentials", 200, `"expires_in":60`},
+		{"", "v1", "stub-ci", "stub-ci-secret", "client_credentials", 404, `"code":60,`},
+		{"", "v3", "stub-ci", "stub-bf-secret", "client_credentials", 401, `"code":41,`},
+		{"", "v3", "stub-ci", "stub-ci-secret", "password", 400, `"code":22,`},
 	} {
 		b := newBench(t, c.quirks)
 		status, text := b.tokenCall("/oauth/"+c.path+"/token", c.id, c.secret, c.grant)
@@ -111,11 +111,11 @@ func TestInvalidTokens(t *testing.T) {
 		code       string
 	}{
 		{"expired", func(*bench) { time.Sleep(90 * 24 * time.Hour) }, `"code":42,`},
-		{"revoked", func(b *bench) { stubtest.Do(b.T, b, "POST", "/stub/v1/revoke-tokens", "") }, `"code":42,`},
+		{"revoked", func(b *bench) { b.Do("POST", "/stub/v1/revoke-tokens", "") }, `"code":42,`},
 		{"unknown", func(b *bench) { b.token = "x" }, `"code":41,`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, `{}`)
+			b := newBench(t, "")
 			c.invalidate(b)
 			for _, call := range []string{"webpayment", "transactionstatus"} {
 				if status, text := b.post(base+call, valid); status != 401 || !strings.Contains(text, c.code) {
@@ -129,8 +129,8 @@ func TestInvalidTokens(t *testing.T) {
 }
 
 func TestWrongType(t *testing.T) {
-	b := newBench(t, `{}`)
-	status, _ := stubtest.Do(t, b, "POST", base+"webpayment", valid, "Authorization", "Bearer "+b.token,
+	b := newBench(t, "")
+	status, _ := b.Do("POST", base+"webpayment", valid, "Authorization", "Bearer "+b.token,
 		"Content-Type", "text/plain")
 	if status != 415 {
 		t.Error(status)
@@ -147,16 +147,16 @@ func TestQuirksOfNotifications(t *testing.T) {
 		wait                     time.Duration // before the confirmation
 		want                     string
 	}{
-		{`{"no_notification":true}`, payer, "", strict, 0, ""},
-		{`{"failure_word":true}`, refused, "", strict, 0, "FAILURE"},
-		{`{"failure_word":true}`, payer, "", strict, 0, "SUCCESS"},
-		{`{"notify_expired":true}`, payer, "", strict, 10 * time.Minute, "EXPIRED"},
-		{`{}`, payer, "", strict, 10 * time.Minute, ""},
-		{`{"page_3s":true,"notify_expired":true}`, payer, "", strict, 3 * time.Second, "EXPIRED"},
-		{`{}`, payer, "http://192.0.2.1/cb", strict, 0, ""},
-		{`{}`, payer, "http://192.0.2.1/cb", local, 0, "SUCCESS"},
-		{`{}`, payer, "http://gateway.test/cb", strict, 0, "SUCCESS"},
-		{`{}`, payer, "https://192.0.2.1/cb", strict, 0, "SUCCESS"},
+		{"no_notification", payer, "", strict, 0, ""},
+		{"failure_word", refused, "", strict, 0, "FAILURE"},
+		{"failure_word", payer, "", strict, 0, "SUCCESS"},
+		{"notify_expired", payer, "", strict, 10 * time.Minute, "EXPIRED"},
+		{"", payer, "", strict, 10 * time.Minute, ""},
+		{"page_3s notify_expired", payer, "", strict, 3 * time.Second, "EXPIRED"},
+		{"", payer, "http://192.0.2.1/cb", strict, 0, ""},
+		{"", payer, "http://192.0.2.1/cb", local, 0, "SUCCESS"},
+		{"", payer, "http://gateway.test/cb", strict, 0, "SUCCESS"},
+		{"", payer, "https://192.0.2.1/cb", strict, 0, "SUCCESS"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, c.quirks, c.change)
@@ -167,8 +167,8 @@ func TestQuirksOfNotifications(t *testing.T) {
 			p := b.create(change...)
 			time.Sleep(c.wait)
 			b.press(p, "confirm", c.msisdn, "123456")
-			if time.Sleep(time.Minute); b.words() != c.want {
-				t.Errorf("%s %s %s: %q, want %q", c.quirks, c.msisdn, c.notifURL, b.words(), c.want)
+			if time.Sleep(time.Minute); b.Words("status") != c.want {
+				t.Errorf("%s %s %s: %q, want %q", c.quirks, c.msisdn, c.notifURL, b.Words("status"), c.want)
 			}
 		})
 	}
@@ -180,18 +180,18 @@ func TestSameDebit(t *testing.T) {
 		pause          time.Duration
 		effects        int
 	}{
-		{`{"same_debit_failed":true}`, `1200`, time.Minute, 1},
-		{`{"same_debit_failed":true}`, `1201`, time.Minute, 2},
-		{`{"same_debit_failed":true}`, `1200`, time.Hour, 2},
-		{`{}`, `1200`, time.Minute, 2},
+		{"same_debit_failed", `1200`, time.Minute, 1},
+		{"same_debit_failed", `1201`, time.Minute, 2},
+		{"same_debit_failed", `1200`, time.Hour, 2},
+		{"", `1200`, time.Minute, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, c.quirks)
 			b.press(b.create(), "confirm", payer, "123456")
 			time.Sleep(c.pause)
 			b.press(b.create("ORD1", "ORD2", "1200", c.amount), "confirm", payer, "123456")
-			if time.Sleep(time.Minute); b.effects() != c.effects {
-				t.Errorf("%+v: %d effects, %s", c, b.effects(), b.words())
+			if time.Sleep(time.Minute); b.Effects("") != c.effects {
+				t.Errorf("%+v: %d effects, %s", c, b.Effects(""), b.Words("status"))
 			}
 		})
 	}
@@ -204,11 +204,8 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 		"415": `415 <html>`, "429": `429 {"code":53`, "500": `500 {"code":1,`, "503": `503 {"code":5,`,
 		"1204": `400 {"code":1204`, "incomplete-applied": `201 {"message":"OK","status":201}`, "cut-applied": `0 `,
 	} {
-		b := newBench(t, `{}`)
-		script := `{"key":"ORD1","operation":"webpayment","calls":["` + mode + `"]}`
-		if status, text := stubtest.Do(t, b, "POST", "/stub/v1/script", script); status != 200 {
-			t.Fatal(text)
-		}
+		b := newBench(t, "")
+		b.Script("webpayment", "ORD1", mode)
 		status, text := b.post(base+"webpayment", valid)
 		if got := fmt.Sprint(status, " ", text); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s, want %s", mode, got, want)
@@ -222,12 +219,12 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 
 func TestCallsAreListedUnderTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		p := b.create()
 		b.press(p, "confirm", payer, "123456")
 		time.Sleep(time.Minute)
 		b.status(p)
-		_, text := stubtest.Do(t, b, "GET", "/stub/v1/calls?key=ORD1", "")
+		_, text := b.Do("GET", "/stub/v1/calls?key=ORD1", "")
 		for _, operation := range []string{"webpayment", "transactionstatus", "page", "confirm", "callback"} {
 			if strings.Count(text, `"`+operation+`"`) != 1 {
 				t.Errorf("%s: %s", operation, text)
@@ -247,10 +244,10 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestWireForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		credentials := orangewebpay.DefaultCredentials()
 		credentials.PageURL = "https://pay.test/orange"
-		config := kit.Config{Rand: zeros{}, Client: stubtest.Client(b.notifications)}
+		config := kit.Config{Rand: zeros{}, Client: stubtest.Client(b.Callbacks)}
 		b.Handler = orangewebpay.New(config, credentials).Handler()
 		b.token = b.mint("ci")
 		payToken, notifToken := "v1"+strings.Repeat("0", 48), strings.Repeat("0", 32)
@@ -258,12 +255,12 @@ func TestWireForms(t *testing.T) {
 		b.press(parse[payment](t, created), "confirm", payer, "123456")
 		time.Sleep(time.Minute)
 		_, found := b.post(base+"transactionstatus", `{"order_id":"ORD1","amount":1200,"pay_token":"`+payToken+`"}`)
-		_, effects := stubtest.Do(t, b, "GET", "/stub/v1/effects", "")
+		_, effects := b.Do("GET", "/stub/v1/effects", "")
 		for _, c := range []struct{ got, want string }{
 			{created, `{"message":"OK","notif_token":"` + notifToken + `","pay_token":"` + payToken +
 				`","payment_url":"https://pay.test/orange/payment/pay_token/` + payToken + `","status":201}`},
 			{found, `{"order_id":"ORD1","status":"SUCCESS","txnid":"MP000101.0000.A10000"}`},
-			{b.notifications.All()[0].Body,
+			{b.Callbacks.All()[0].Body,
 				`{"notif_token":"` + notifToken + `","status":"SUCCESS","txnid":"MP000101.0000.A10000"}`},
 			{effects, `[{"kind":"payment","key":"ORD1","amount":"1200","currency":"XOF","at":"2000-01-01T00:00:02Z",` +
 				`"callback_url":"https://gateway.test/cb","operator":"orangewebpay"}]`},

@@ -21,27 +21,25 @@ const (
 	token = "Bearer stub-pawapay-token"
 )
 
-func newStub(t *testing.T, callbacks *stubtest.Callbacks, quirks string) http.Handler {
-	t.Helper()
+type bench struct{ *stubtest.Stub }
+
+func newBench(t *testing.T, quirks string) bench {
 	credentials := pawapay.DefaultCredentials()
 	credentials.CallbackURL = "https://gateway.test/cb"
-	h := pawapay.New(kit.Config{Client: stubtest.Client(callbacks)}, credentials).Handler()
-	if status, body := stubtest.Do(t, h, "PUT", "/stub/v1/quirks", quirks); status != 200 {
-		t.Fatal(body)
-	}
-	return h
+	return bench{stubtest.NewStub(t, "pawapay", quirks, func(client *http.Client) http.Handler {
+		return pawapay.New(kit.Config{Client: client}, credentials).Handler()
+	})}
 }
 
-func pay(t *testing.T, h http.Handler, body string) (int, string) {
-	t.Helper()
-	return stubtest.Do(t, h, "POST", "/v2/deposits", body, "Authorization", token)
+func (b bench) pay(body string) (int, string) {
+	return b.Do("POST", "/v2/deposits", body, "Authorization", token)
 }
 
-func lookup(t *testing.T, h http.Handler) string {
-	t.Helper()
-	status, body := stubtest.Do(t, h, "GET", "/v2/deposits/"+id, "", "Authorization", token)
+func (b bench) lookup() string {
+	b.Helper()
+	status, body := b.Do("GET", "/v2/deposits/"+id, "", "Authorization", token)
 	if status != 200 {
-		t.Errorf("lookup: %d %s", status, body)
+		b.Errorf("lookup: %d %s", status, body)
 	}
 	return body
 }
@@ -62,11 +60,6 @@ func parse(t *testing.T, body string) (v view) {
 		t.Fatalf("%s: %v", body, err)
 	}
 	return v
-}
-
-func effects(t *testing.T, h http.Handler) int {
-	_, body := stubtest.Do(t, h, "GET", "/stub/v1/effects?key=ORDER-1", "")
-	return strings.Count(body, `"operator":"pawapay"`)
 }
 
 func TestOutcomes(t *testing.T) {
@@ -103,32 +96,25 @@ func TestOutcomes(t *testing.T) {
 		{"237653456789", "MTN_MOMO_CMR", "XAF", 200, "COMPLETED", "", 1, "COMPLETED"},
 		{"237653456029", "MTN_MOMO_CMR", "XAF", 200, "FAILED", "PAYER_NOT_FOUND", 0, "FAILED"},
 	} {
-		t.Run(c.msisdn, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var callbacks stubtest.Callbacks
-				h := newStub(t, &callbacks, `{}`)
-				body := strings.NewReplacer("2250500000000", c.msisdn, "MTN_MOMO_CIV", c.provider, "XOF", c.currency).
-					Replace(valid)
-				if status, text := pay(t, h, body); status != c.response {
-					t.Errorf("response %d %s, want %d", status, text, c.response)
-				}
-				time.Sleep(time.Hour)
-				v := parse(t, lookup(t, h))
-				if (c.status == "") != (v.Status == "NOT_FOUND") || v.Data.Status != c.status ||
-					v.Data.FailureReason.FailureCode != c.failure {
-					t.Errorf("lookup %+v, want %s %s", v, c.status, c.failure)
-				}
-				if got := effects(t, h); got != c.effects {
-					t.Errorf("%d effects, want %d", got, c.effects)
-				}
-				var statuses []string
-				for _, callback := range callbacks.All() {
-					statuses = append(statuses, parse(t, callback.Body).Status)
-				}
-				if got := strings.Join(statuses, " "); got != c.callbacks {
-					t.Errorf("callbacks %q, want %q", got, c.callbacks)
-				}
-			})
+		stubtest.Run(t, c.msisdn, func(t *testing.T) {
+			b := newBench(t, "")
+			body := strings.NewReplacer("2250500000000", c.msisdn, "MTN_MOMO_CIV", c.provider, "XOF", c.currency).
+				Replace(valid)
+			if status, text := b.pay(body); status != c.response {
+				t.Errorf("response %d %s, want %d", status, text, c.response)
+			}
+			time.Sleep(time.Hour)
+			v := parse(t, b.lookup())
+			if (c.status == "") != (v.Status == "NOT_FOUND") || v.Data.Status != c.status ||
+				v.Data.FailureReason.FailureCode != c.failure {
+				t.Errorf("lookup %+v, want %s %s", v, c.status, c.failure)
+			}
+			if got := b.Effects("ORDER-1"); got != c.effects {
+				t.Errorf("%d effects, want %d", got, c.effects)
+			}
+			if got := b.Words("status"); got != c.callbacks {
+				t.Errorf("callbacks %q, want %q", got, c.callbacks)
+			}
 		})
 	}
 }
@@ -155,13 +141,13 @@ func TestRejections(t *testing.T) {
 		{"2250500000000", "237650000000", 200, "INVALID_PHONE_NUMBER"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := newStub(t, &stubtest.Callbacks{}, `{}`)
-			status, body := pay(t, h, strings.Replace(valid, c.old, c.new, 1))
+			b := newBench(t, "")
+			status, body := b.pay(strings.Replace(valid, c.old, c.new, 1))
 			v := parse(t, body)
 			if status != c.status || v.Status != "REJECTED" || v.FailureReason.FailureCode != c.code {
 				t.Errorf("%s: %d %s, want %d %s", c.new, status, body, c.status, c.code)
 			}
-			if time.Sleep(time.Minute); effects(t, h) != 0 || parse(t, lookup(t, h)).Status != "NOT_FOUND" {
+			if time.Sleep(time.Minute); b.Effects("ORDER-1") != 0 || parse(t, b.lookup()).Status != "NOT_FOUND" {
 				t.Errorf("%s: a rejected deposit exists", c.new)
 			}
 		})
@@ -173,9 +159,9 @@ func TestAuthentication(t *testing.T) {
 		status int
 		code   string
 	}{"": {401, "NO_AUTHENTICATION"}, "Bearer x": {403, "AUTHENTICATION_ERROR"}} {
-		h := newStub(t, &stubtest.Callbacks{}, `{}`)
+		b := newBench(t, "")
 		for _, call := range [][2]string{{"POST", "/v2/deposits"}, {"GET", "/v2/deposits/" + id}} {
-			status, body := stubtest.Do(t, h, call[0], call[1], valid, "Authorization", header)
+			status, body := b.Do(call[0], call[1], valid, "Authorization", header)
 			if status != want.status || parse(t, body).FailureReason.FailureCode != want.code {
 				t.Errorf("%s with %q: %d %s", call[0], header, status, body)
 			}
@@ -185,13 +171,13 @@ func TestAuthentication(t *testing.T) {
 
 func TestRepeatIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newStub(t, &stubtest.Callbacks{}, `{}`)
-		pay(t, h, valid)
-		status, body := pay(t, h, strings.Replace(valid, `"500"`, `"600"`, 1))
+		b := newBench(t, "")
+		b.pay(valid)
+		status, body := b.pay(strings.Replace(valid, `"500"`, `"600"`, 1))
 		if status != 200 || parse(t, body).Status != "DUPLICATE_IGNORED" {
 			t.Error(status, body)
 		}
-		if time.Sleep(time.Minute); effects(t, h) != 1 {
+		if time.Sleep(time.Minute); b.Effects("ORDER-1") != 1 {
 			t.Error("want one effect")
 		}
 	})
@@ -199,16 +185,16 @@ func TestRepeatIsIgnored(t *testing.T) {
 
 func TestCallbackIsTheDepositAndIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		callbacks := stubtest.Callbacks{Status: 500}
-		h := newStub(t, &callbacks, `{}`)
-		pay(t, h, valid)
+		b := newBench(t, "")
+		b.Callbacks.Respond(500)
+		b.pay(valid)
 		time.Sleep(time.Hour)
-		all := callbacks.All()
+		all := b.Callbacks.All()
 		if len(all) != 4 || all[0].Method != "POST" || all[0].Path != "/cb" {
 			t.Fatalf("%d callbacks: %v", len(all), all)
 		}
 		const reference = `"clientReferenceId":"ORDER-1",`
-		if data := strings.Replace(lookup(t, h), reference, "", 1); !strings.Contains(data, `"data":`+all[0].Body+`,`) {
+		if data := strings.Replace(b.lookup(), reference, "", 1); !strings.Contains(data, `"data":`+all[0].Body+`,`) {
 			t.Errorf("callback %s is not the lookup's data %s without a clientReferenceId", all[0].Body, data)
 		}
 		wanted := []string{`"metadata":{"a":"b","c":"d"}`, `"country":"CIV"`}
@@ -225,16 +211,16 @@ func TestQuirks(t *testing.T) {
 		quirks, amount string
 		statuses       []string // after 0, 1.5, 3, 33 seconds
 	}{
-		{`{}`, "500", []string{"ACCEPTED", "PROCESSING", "COMPLETED", "COMPLETED"}},
-		{`{"in_reconciliation":true}`, "500", []string{"ACCEPTED", "PROCESSING", "IN_RECONCILIATION", "COMPLETED"}},
-		{`{"amount_decimals":true}`, "500.00", []string{"ACCEPTED", "PROCESSING", "COMPLETED", "COMPLETED"}},
+		{"", "500", []string{"ACCEPTED", "PROCESSING", "COMPLETED", "COMPLETED"}},
+		{"in_reconciliation", "500", []string{"ACCEPTED", "PROCESSING", "IN_RECONCILIATION", "COMPLETED"}},
+		{"amount_decimals", "500.00", []string{"ACCEPTED", "PROCESSING", "COMPLETED", "COMPLETED"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := newStub(t, &stubtest.Callbacks{}, c.quirks)
-			pay(t, h, valid)
+			b := newBench(t, c.quirks)
+			b.pay(valid)
 			for i, pause := range []time.Duration{0, 1500, 1500, 30000} {
 				time.Sleep(pause * time.Millisecond)
-				if v := parse(t, lookup(t, h)); v.Data.Status != c.statuses[i] || v.Data.Amount != c.amount {
+				if v := parse(t, b.lookup()); v.Data.Status != c.statuses[i] || v.Data.Amount != c.amount {
 					t.Errorf("%s: lookup %d: %+v, want %s", c.quirks, i, v, c.statuses[i])
 				}
 			}
@@ -243,25 +229,24 @@ func TestQuirks(t *testing.T) {
 }
 
 func TestScriptedRejection(t *testing.T) {
-	h := newStub(t, &stubtest.Callbacks{}, `{}`)
-	script := `{"key":"ORDER-1","operation":"deposit","calls":["PROVIDER_TEMPORARILY_UNAVAILABLE"]}`
-	stubtest.Do(t, h, "POST", "/stub/v1/script", script)
-	checkDownOnce(t, h, valid)
+	b := newBench(t, "")
+	b.Script("deposit", "ORDER-1", "PROVIDER_TEMPORARILY_UNAVAILABLE")
+	b.checkDownOnce(valid)
 }
 
 // The documented rejection is what the number of an operator that is down gets: a 503 would prove nothing.
 func TestOperatorDown(t *testing.T) {
-	h := newStub(t, &stubtest.Callbacks{}, `{}`)
-	checkDownOnce(t, h, strings.Replace(valid, "2250500000000", "2250500001009", 1))
+	b := newBench(t, "")
+	b.checkDownOnce(strings.Replace(valid, "2250500000000", "2250500001009", 1))
 }
 
-func checkDownOnce(t *testing.T, h http.Handler, body string) {
-	t.Helper()
-	_, first := pay(t, h, body)
-	_, second := pay(t, h, body)
-	rejected := parse(t, first)
+func (b bench) checkDownOnce(body string) {
+	b.Helper()
+	_, first := b.pay(body)
+	_, second := b.pay(body)
+	rejected := parse(b.T, first)
 	if rejected.FailureReason.FailureCode != "PROVIDER_TEMPORARILY_UNAVAILABLE" || rejected.DepositID != id ||
-		rejected.Status != "REJECTED" || parse(t, second).Status != "ACCEPTED" {
-		t.Error(first, second)
+		rejected.Status != "REJECTED" || parse(b.T, second).Status != "ACCEPTED" {
+		b.Error(first, second)
 	}
 }

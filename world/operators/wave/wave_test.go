@@ -25,13 +25,9 @@ const (
 	webhooks = "https://gateway.test/cb/sn"
 )
 
-type bench struct {
-	*testing.T
-	http.Handler
-	webhooks *stubtest.Callbacks
-}
+type bench struct{ *stubtest.Stub }
 
-func newBench(t *testing.T, quirks string, change ...func(*wave.Credentials)) *bench {
+func newBench(t *testing.T, quirks string, change ...func(*wave.Credentials)) bench {
 	t.Helper()
 	credentials := wave.DefaultCredentials()
 	credentials.PageURL = "https://pay.test/wave"
@@ -39,12 +35,9 @@ func newBench(t *testing.T, quirks string, change ...func(*wave.Credentials)) *b
 	for _, f := range change {
 		f(&credentials)
 	}
-	b := &bench{T: t, webhooks: &stubtest.Callbacks{}}
-	b.Handler = wave.New(kit.Config{Client: stubtest.Client(b.webhooks)}, credentials).Handler()
-	if status, text := stubtest.Do(t, b, "PUT", "/stub/v1/quirks", quirks); status != 200 {
-		t.Fatal(text)
-	}
-	return b
+	return bench{stubtest.NewStub(t, "wave", quirks, func(client *http.Client) http.Handler {
+		return wave.New(kit.Config{Client: client}, credentials).Handler()
+	})}
 }
 
 type session struct {
@@ -64,9 +57,9 @@ func (s session) words() string {
 	return text
 }
 
-func (b *bench) create(more string) session {
+func (b bench) create(more string) session {
 	b.Helper()
-	status, text := stubtest.Do(b.T, b, "POST", path, fmt.Sprintf(valid, more), "Authorization", senegal)
+	status, text := b.Do("POST", path, fmt.Sprintf(valid, more), "Authorization", senegal)
 	if status != 200 {
 		b.Fatalf("create: %d %s", status, text)
 	}
@@ -81,9 +74,9 @@ func parse[V any](t *testing.T, text string) (v V) {
 	return v
 }
 
-func (b *bench) find(id string) session {
+func (b bench) find(id string) session {
 	b.Helper()
-	status, text := stubtest.Do(b.T, b, "GET", path+"/"+id, "", "Authorization", senegal)
+	status, text := b.Do("GET", path+"/"+id, "", "Authorization", senegal)
 	if status != 200 {
 		b.Fatalf("lookup: %d %s", status, text)
 	}
@@ -91,19 +84,14 @@ func (b *bench) find(id string) session {
 }
 
 // press opens the page as given and presses a button.
-func (b *bench) press(s session, action, msisdn string) (int, string) {
+func (b bench) press(s session, action, msisdn string) (int, string) {
 	b.Helper()
 	page := strings.TrimPrefix(s.LaunchURL, "https://pay.test/wave")
-	if status, text := stubtest.Do(b.T, b, "GET", page, ""); status != 200 {
+	if status, text := b.Do("GET", page, ""); status != 200 {
 		b.Fatalf("page: %d %s", status, text)
 	}
 	form := url.Values{"action": {action}, "msisdn": {msisdn}}
-	return stubtest.Do(b.T, b, "POST", page, form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
-}
-
-func (b *bench) effects() int {
-	_, text := stubtest.Do(b.T, b, "GET", "/stub/v1/effects?key=ORD1", "")
-	return strings.Count(text, `"operator":"wave"`)
+	return b.Do("POST", page, form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 }
 
 type event struct {
@@ -111,12 +99,8 @@ type event struct {
 	Data     session
 }
 
-func (b *bench) events() string {
-	var types []string
-	for _, c := range b.webhooks.All() {
-		types = append(types, strings.TrimPrefix(parse[event](b.T, c.Body).Type, "checkout.session."))
-	}
-	return strings.Join(types, " ")
+func (b bench) events() string {
+	return strings.ReplaceAll(b.Words("type"), "checkout.session.", "")
 }
 
 func TestOutcomesOnThePage(t *testing.T) {
@@ -148,44 +132,42 @@ func TestOutcomesOnThePage(t *testing.T) {
 		{"close", "", 200, "open processing", "expired processing", 0, ""},
 		{"odd", payerSN, 400, "open processing", "expired processing", 0, ""},
 	} {
-		t.Run(c.action+c.msisdn, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, `{}`)
-				s := b.create(ours)
-				if s.words() != "open processing" {
-					t.Error(s)
-				}
-				status, text := b.press(s, c.action, c.msisdn)
-				if status != c.status {
-					t.Errorf("button %d %s, want %d", status, text, c.status)
-				}
-				if early := len(b.webhooks.All()); (early > 0) != (c.msisdn == "221770001008") {
-					t.Errorf("%d webhooks before the response", early)
-				}
-				if got := b.find(s.ID).words(); got != c.words {
-					t.Errorf("lookup %q, want %q", got, c.words)
-				}
-				time.Sleep(30 * time.Minute)
-				if c.end == "" {
-					c.end = c.words
-				}
-				if got := b.find(s.ID).words(); got != c.end {
-					t.Errorf("lookup after 30 minutes %q, want %q", got, c.end)
-				}
-				if b.press(s, "confirm", payerSN); b.effects() != c.effects {
-					t.Errorf("%d effects, want %d", b.effects(), c.effects)
-				}
-				if got := b.events(); got != c.events {
-					t.Errorf("webhooks %q, want %q", got, c.events)
-				}
-			})
+		stubtest.Run(t, c.action+c.msisdn, func(t *testing.T) {
+			b := newBench(t, "")
+			s := b.create(ours)
+			if s.words() != "open processing" {
+				t.Error(s)
+			}
+			status, text := b.press(s, c.action, c.msisdn)
+			if status != c.status {
+				t.Errorf("button %d %s, want %d", status, text, c.status)
+			}
+			if early := len(b.Callbacks.All()); (early > 0) != (c.msisdn == "221770001008") {
+				t.Errorf("%d webhooks before the response", early)
+			}
+			if got := b.find(s.ID).words(); got != c.words {
+				t.Errorf("lookup %q, want %q", got, c.words)
+			}
+			time.Sleep(30 * time.Minute)
+			if c.end == "" {
+				c.end = c.words
+			}
+			if got := b.find(s.ID).words(); got != c.end {
+				t.Errorf("lookup after 30 minutes %q, want %q", got, c.end)
+			}
+			if b.press(s, "confirm", payerSN); b.Effects("ORD1") != c.effects {
+				t.Errorf("%d effects, want %d", b.Effects("ORD1"), c.effects)
+			}
+			if got := b.events(); got != c.events {
+				t.Errorf("webhooks %q, want %q", got, c.events)
+			}
 		})
 	}
 }
 
 func TestFailedPaymentIsNotFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		s := b.create(ours)
 		b.press(s, "confirm", "221770001002")
 		time.Sleep(29 * time.Minute)
@@ -196,20 +178,20 @@ func TestFailedPaymentIsNotFinal(t *testing.T) {
 		if got := b.find(s.ID).words(); got != "complete succeeded insufficient-funds" {
 			t.Error(got)
 		}
-		if got := b.events(); got != "payment_failed completed" || b.effects() != 1 {
-			t.Error(got, b.effects())
+		if got := b.events(); got != "payment_failed completed" || b.Effects("ORD1") != 1 {
+			t.Error(got, b.Effects("ORD1"))
 		}
 	})
 }
 
 func TestTwoRequestsMakeTwoSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		body := fmt.Sprintf(valid, ours)
 		for range 2 {
-			stubtest.Do(t, b, "POST", path, body, "Authorization", senegal, "Idempotency-Key", "k")
+			b.Do("POST", path, body, "Authorization", senegal, "Idempotency-Key", "k")
 		}
-		_, text := stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+		_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
 		found := parse[struct{ Result []session }](t, text).Result
 		if len(found) != 2 || found[0].ID == found[1].ID {
 			t.Fatal(text)
@@ -217,14 +199,14 @@ func TestTwoRequestsMakeTwoSessions(t *testing.T) {
 		for _, s := range found {
 			b.press(s, "confirm", payerSN)
 		}
-		if b.effects() != 2 {
-			t.Errorf("%d effects, want 2", b.effects())
+		if b.Effects("ORD1") != 2 {
+			t.Errorf("%d effects, want 2", b.Effects("ORD1"))
 		}
-		_, text = stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", ivory)
+		_, text = b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", ivory)
 		if text != `{"result":[]}` {
 			t.Errorf("another wallet finds %s", text)
 		}
-		_, text = stubtest.Do(t, b, "GET", "/stub/v1/calls?key=ORD1", "")
+		_, text = b.Do("GET", "/stub/v1/calls?key=ORD1", "")
 		for operation, want := range map[string]int{"create": 2, "search": 2, "page": 2, "confirm": 2} {
 			if got := strings.Count(text, `"`+operation+`"`); got != want {
 				t.Errorf("%d calls of %s, want %d: %s", got, operation, want, text)
@@ -238,17 +220,17 @@ func TestRestrictedPayer(t *testing.T) {
 		payerSN:        "open processing payer-mobile-mismatch",
 		"221770000001": "complete succeeded",
 	} {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		s := b.create(ours + `,"restrict_payer_mobile":"+221770000001"`)
 		if b.press(s, "confirm", msisdn); b.find(s.ID).words() != want {
 			t.Errorf("%s: %s, want %s", msisdn, b.find(s.ID).words(), want)
 		}
 	}
 	for payer, want := range map[string]int{"1005": 0, "1009": 503, "1010": 200} {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		body := fmt.Sprintf(valid, ours+`,"restrict_payer_mobile":"+22177000`+payer+`"`)
-		status, _ := stubtest.Do(t, b, "POST", path, body, "Authorization", senegal)
-		_, text := stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+		status, _ := b.Do("POST", path, body, "Authorization", senegal)
+		_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
 		if made := strings.Contains(text, "cos-"); status != want || made != (payer != "1009") {
 			t.Errorf("%s: %d, %s", payer, status, text)
 		}
@@ -257,7 +239,7 @@ func TestRestrictedPayer(t *testing.T) {
 
 func TestLookupsAndExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		paid, open := b.create(ours), b.create("")
 		b.press(paid, "confirm", payerSN)
 		transaction := b.find(paid.ID).TransactionID
@@ -282,13 +264,13 @@ func TestLookupsAndExpire(t *testing.T) {
 			{"POST", "/" + open.ID + "/expire", senegal, 409, "checkout-session-final"},
 			{"GET", "/" + open.ID, senegal, 200, `"checkout_status":"expired"`},
 		} {
-			status, text := stubtest.Do(t, b, c.method, path+c.path, "", "Authorization", c.key)
+			status, text := b.Do(c.method, path+c.path, "", "Authorization", c.key)
 			if status != c.status || !strings.Contains(text, c.want) {
 				t.Errorf("%s %s: %d %s, want %d %s", c.method, c.path, status, text, c.status, c.want)
 			}
 		}
-		if _, text := b.press(open, "confirm", payerSN); !strings.Contains(text, "expired") || b.effects() != 1 {
-			t.Error(text, b.effects())
+		if _, text := b.press(open, "confirm", payerSN); !strings.Contains(text, "expired") || b.Effects("ORD1") != 1 {
+			t.Error(text, b.Effects("ORD1"))
 		}
 	})
 }
@@ -317,42 +299,42 @@ func TestRefusals(t *testing.T) {
 		{"payer", swap(`{`, `{"restrict_payer_mobile":"221770000000",`), senegal, 400, "request-validation-error"},
 		{"no JSON", `<x>`, senegal, 400, "request-validation-error"},
 	} {
-		for _, quirks := range []string{`{}`, `{"nested_error":true}`} {
+		for _, quirks := range []string{"", "nested_error"} {
 			b := newBench(t, quirks)
 			headers := []string{"Authorization", c.authorization}
 			if c.authorization == "" {
 				headers = nil
 			}
-			status, text := stubtest.Do(t, b, "POST", path, c.body, headers...)
+			status, text := b.Do("POST", path, c.body, headers...)
 			nested := strings.HasPrefix(text, `{"error":{"code":"`+c.code)
 			flat := strings.HasPrefix(text, `{"code":"`+c.code)
-			if status != c.status || nested != (quirks != `{}`) || flat == nested {
+			if status != c.status || nested != (quirks != "") || flat == nested {
 				t.Errorf("%s with %s: %d %s, want %d %s", c.name, quirks, status, text, c.status, c.code)
 			}
-			_, text = stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+			_, text = b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
 			if text != `{"result":[]}` {
 				t.Errorf("%s: a refused request made a session: %s", c.name, text)
 			}
 		}
 	}
-	local := newBench(t, `{}`, func(c *wave.Credentials) { c.LocalURLs = true })
+	local := newBench(t, "", func(c *wave.Credentials) { c.LocalURLs = true })
 	body := swap("https://m.test/ko", "http://localhost:1/ko")
-	if status, text := stubtest.Do(t, local, "POST", path, body, "Authorization", senegal); status != 200 {
+	if status, text := local.Do("POST", path, body, "Authorization", senegal); status != 200 {
 		t.Error(status, text)
 	}
 }
 
 func TestLaunchURLIsUsedAsGiven(t *testing.T) {
-	b := newBench(t, `{}`)
+	b := newBench(t, "")
 	s := b.create(ours)
 	for _, page := range []string{"/c/" + s.ID, "/c/" + s.ID + "?a=1", "/c/cos-1"} {
 		for _, method := range []string{"GET", "POST"} {
-			if status, _ := stubtest.Do(t, b, method, page, "action=confirm&msisdn="+payerSN); status != 404 {
+			if status, _ := b.Do(method, page, "action=confirm&msisdn="+payerSN); status != 404 {
 				t.Errorf("%s %s: %d, want 404", method, page, status)
 			}
 		}
 	}
-	if b.effects() != 0 {
+	if b.Effects("ORD1") != 0 {
 		t.Error("paid on a wrong page")
 	}
 }
@@ -365,16 +347,13 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 		"429": `429 {"code":"rate-limit-exceeded"`, "500-applied": `500 {"code":"internal-server-error"`,
 		"503": `503 {"code":"service-unavailable"`, "cut-applied": `0 `,
 	} {
-		b := newBench(t, `{}`)
-		script := `{"key":"ORD1","operation":"create","calls":["` + mode + `"]}`
-		if status, text := stubtest.Do(t, b, "POST", "/stub/v1/script", script); status != 200 {
-			t.Fatal(text)
-		}
-		status, text := stubtest.Do(t, b, "POST", path, fmt.Sprintf(valid, ours), "Authorization", senegal)
+		b := newBench(t, "")
+		b.Script("create", "ORD1", mode)
+		status, text := b.Do("POST", path, fmt.Sprintf(valid, ours), "Authorization", senegal)
 		if got := fmt.Sprint(status, " ", text); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s, want %s", mode, got, want)
 		}
-		_, text = stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+		_, text = b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
 		if made := strings.Count(text, `"id"`); made != strings.Count(mode, "-applied") {
 			t.Errorf("%s: %d sessions", mode, made)
 		}

@@ -17,12 +17,12 @@ import (
 
 func TestWebhooksThatComeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		b.press(b.create(ours), "confirm", "221770001006")
 		time.Sleep(time.Minute)
 		b.press(b.create(ours), "confirm", "221770001007")
 		time.Sleep(time.Minute)
-		got := b.webhooks.All()
+		got := b.Callbacks.All()
 		if len(got) != 5 || got[0].Body != got[1].Body || got[0].Body != got[2].Body {
 			t.Errorf("duplicates differ: %v", got)
 		}
@@ -42,7 +42,7 @@ func mac(secret, stamp, body string) string {
 
 func TestSignedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`, func(c *wave.Credentials) { c.Wallets[0].RequestSecret = "s" })
+		b := newBench(t, "", func(c *wave.Credentials) { c.Wallets[0].RequestSecret = "s" })
 		body := fmt.Sprintf(valid, ours)
 		for _, c := range []struct {
 			name, secret, signed string
@@ -56,13 +56,13 @@ func TestSignedRequests(t *testing.T) {
 			{"future", "s", body, -6 * time.Minute, 401},
 		} {
 			stamp := fmt.Sprint(time.Now().Add(-c.age).Unix())
-			status, text := stubtest.Do(t, b, "POST", path, body, "Authorization", senegal,
+			status, text := b.Do("POST", path, body, "Authorization", senegal,
 				"Wave-Signature", "t="+stamp+",v1="+mac(c.secret, stamp, c.signed))
 			if status != c.status {
 				t.Errorf("%s: %d %s, want %d", c.name, status, text, c.status)
 			}
 		}
-		if status, _ := stubtest.Do(t, b, "POST", path, body, "Authorization", senegal); status != 401 {
+		if status, _ := b.Do("POST", path, body, "Authorization", senegal); status != 401 {
 			t.Error("a request without a signature is accepted")
 		}
 	})
@@ -70,11 +70,11 @@ func TestSignedRequests(t *testing.T) {
 
 func TestWebhookSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`, func(c *wave.Credentials) { c.Wallets[0].WebhookSecrets = []string{"new", "old"} })
-		b.webhooks.Respond(500)
+		b := newBench(t, "", func(c *wave.Credentials) { c.Wallets[0].WebhookSecrets = []string{"new", "old"} })
+		b.Callbacks.Respond(500)
 		b.press(b.create(ours), "confirm", payerSN)
 		time.Sleep(time.Hour)
-		all := b.webhooks.All()
+		all := b.Callbacks.All()
 		if len(all) != 4 {
 			t.Fatalf("%d attempts, want 4", len(all))
 		}
@@ -95,10 +95,10 @@ func TestWebhookSignatures(t *testing.T) {
 
 func TestSharedSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{"shared_secret":true}`)
+		b := newBench(t, "shared_secret")
 		b.press(b.create(ours), "confirm", payerSN)
 		time.Sleep(time.Minute)
-		header := b.webhooks.All()[0].Header
+		header := b.Callbacks.All()[0].Header
 		if header.Get("Authorization") != "Bearer wave_sn_WHS_stub" || header.Get("Wave-Signature") != "" {
 			t.Error(header)
 		}
@@ -107,13 +107,13 @@ func TestSharedSecret(t *testing.T) {
 
 func TestShortSessionsAndTestEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{"session_3s":true}`)
+		b := newBench(t, "session_3s")
 		s := b.create(ours)
 		time.Sleep(3 * time.Second)
 		if got := b.find(s.ID).words(); got != "expired processing" {
 			t.Error(got)
 		}
-		stubtest.Do(t, b, "POST", "/portal/test-event", "")
+		b.Do("POST", "/portal/test-event", "")
 		time.Sleep(2 * time.Second)
 		if got := b.events(); got != "test.test_event" {
 			t.Error(got)
@@ -123,12 +123,12 @@ func TestShortSessionsAndTestEvent(t *testing.T) {
 
 // An empty list means "not yet" with search_late, also for a session that can be paid.
 func TestLateSearch(t *testing.T) {
-	for quirks, want := range map[string]string{`{}`: "1 1", `{"search_late":true}`: "0 1"} {
+	for quirks, want := range map[string]string{"": "1 1", "search_late": "0 1"} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, quirks)
 			b.create(ours)
 			search := func() int {
-				_, text := stubtest.Do(t, b, "GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+				_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
 				return len(parse[struct{ Result []session }](t, text).Result)
 			}
 			early := search()
@@ -146,13 +146,13 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestWireForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, `{}`)
+		b := newBench(t, "")
 		credentials := wave.DefaultCredentials()
 		credentials.PageURL, credentials.Wallets[0].WebhookURL = "https://pay.test/wave", webhooks
-		config := kit.Config{Rand: zeros{}, Client: stubtest.Client(b.webhooks)}
+		config := kit.Config{Rand: zeros{}, Client: stubtest.Client(b.Callbacks)}
 		b.Handler = wave.New(config, credentials).Handler()
 		s := b.create(ours)
-		_, created := stubtest.Do(t, b, "GET", path+"/"+s.ID, "", "Authorization", senegal)
+		_, created := b.Do("GET", path+"/"+s.ID, "", "Authorization", senegal)
 		time.Sleep(2 * time.Minute)
 		b.press(s, "confirm", payerSN)
 		time.Sleep(time.Minute)
@@ -167,7 +167,7 @@ func TestWireForms(t *testing.T) {
 		}
 		want := `{"data":` + fmt.Sprintf(form, "complete", "succeeded", `"T0000000000"`, `"2000-01-01T00:02:00Z"`) +
 			`,"id":"EV_000000000000","type":"checkout.session.completed"}`
-		if got := b.webhooks.All()[0].Body; got != want {
+		if got := b.Callbacks.All()[0].Body; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
