@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
 )
 
@@ -43,7 +44,7 @@ func (s Suite) tokenRefused(t *testing.T) {
 	}
 }
 
-// noToken: without a token nothing is sent.
+// noToken: without a token nothing is sent. Only a refusal concerns our credentials.
 func (s Suite) noToken(t *testing.T) {
 	if s.Preparatory == nil {
 		t.Skip("the platform exchanges no tokens")
@@ -53,22 +54,34 @@ func (s Suite) noToken(t *testing.T) {
 		"down": Respond(http.StatusServiceUnavailable, ""), "HTML": Respond(http.StatusOK, "<html>"),
 		"no token": Respond(http.StatusOK, "{}"),
 	} {
+		kind := fault.OperatorUnavailable
+		if name == "refused" {
+			kind = fault.IntegrationRejected
+		}
 		for _, op := range s.operations("", false) {
-			stub := s.stub(t, s.SuccessResponse(op))
+			stub, exchanges := s.stub(t, s.SuccessResponse(op)), 0
 			stub.preparatory = func(r *http.Request) Responder {
 				if s.Preparatory(r) == nil {
 					return nil
 				}
+				exchanges++
 				return responder
 			}
-			if result := s.expectOutcome(t, stub, op, operator.NotApplied); len(stub.Requests()) != 0 {
-				t.Errorf("%s, %s: sent without a token: %v", op.Name, name, result.Fault)
+			result := s.expectOutcome(t, stub, op, operator.NotApplied)
+			if exchanges != 1 || result.Fault.Kind != kind {
+				t.Errorf("%s, %s: %d exchanges: %v", op.Name, name, exchanges, result.Fault)
 			}
 			if driver, ok := s.newDriver(t, stub).(operator.Preparer); ok {
 				_, result := driver.Prepare(t.Context(), s.pay(op, ""))
-				if result.Outcome != operator.NotApplied {
-					t.Errorf("%s, %s: preparation with outcome %d", op.Name, name, result.Outcome)
+				CheckResult(t, result, operator.NotApplied, kind, s.Secrets)
+			}
+			if s.Lookup != nil {
+				if found := s.lookUp(t, stub, s.statusCall()); found.Responded() || found.Cause == nil {
+					t.Errorf("%s, %s: lookup %+v", op.Name, name, found)
 				}
+			}
+			if sent := len(stub.Requests()); sent != 0 {
+				t.Errorf("%s, %s: %d requests without a token", op.Name, name, sent)
 			}
 		}
 	}

@@ -68,13 +68,14 @@ func stub(t *testing.T, business ...operatortest.Responder) *operatortest.StubOp
 	token, next := operatortest.ReadFile(t, "token.json"), 0
 	var mu sync.Mutex
 	operations.SetResponses(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/collection/token/" {
-			respond(200, token)(w, r)
-			return
-		}
 		mu.Lock()
 		step := business[min(next, len(business)-1)]
-		next++
+		if r.URL.Path == "/collection/token/" {
+			step = respond(200, token)
+			token = strings.Replace(token, "first-", "second-", 1)
+		} else {
+			next++
+		}
 		mu.Unlock()
 		step(w, r)
 	})

@@ -129,46 +129,27 @@ func countPayments(stub *operatortest.StubOperator) int {
 	return count
 }
 
-// Every failure of mp/init and of the token exchange is NotApplied.
+// Every failure of mp/init is NotApplied.
 func TestPrepareOutcomes(t *testing.T) {
 	r := operatortest.Respond
-	cases := []struct {
-		name     string
-		exchange operatortest.Responder
-		prepare  operatortest.Responder
-		kind     fault.Kind
+	for _, c := range []struct {
+		name    string
+		prepare operatortest.Responder
+		kind    fault.Kind
 	}{
-		{"exchange: 401", r(401, expiredXML), nil, fault.IntegrationRejected},
-		{"exchange: 400", r(400, `{"error":"invalid_client"}`), nil, fault.IntegrationRejected},
-		{"exchange: HTML", r(200, html), nil, fault.OperatorUnavailable},
-		{"exchange: no token", r(200, `{"expires_in":3600}`), nil, fault.OperatorUnavailable},
-		{"exchange: 500", r(500, token), nil, fault.OperatorUnavailable},
-		{"exchange: cut", operatortest.CloseConnection(), nil, fault.OperatorUnavailable},
-		{"no payToken", r(200, token), r(200, `{"data":{}}`), fault.OperatorUnavailable},
-		{"a payToken with a slash", r(200, token),
-			r(200, `{"data":{"payToken":"../x"}}`), fault.OperatorUnavailable},
-		{"500", r(200, token), r(500, prepared), fault.OperatorUnavailable},
-		{"403", r(200, token), r(403, `{"status":403}`), fault.IntegrationRejected},
-		{"401", r(200, token), r(401, `{"status":401}`), fault.IntegrationRejected},
-		{"cut", r(200, token), operatortest.CloseConnection(), fault.OperatorUnavailable},
-	}
-	for _, c := range cases {
+		{"no payToken", r(200, `{"data":{}}`), fault.OperatorUnavailable},
+		{"a payToken with a slash", r(200, `{"data":{"payToken":"../x"}}`), fault.OperatorUnavailable},
+		{"500", r(500, prepared), fault.OperatorUnavailable},
+		{"403", r(403, `{"status":403}`), fault.IntegrationRejected},
+		{"401", r(401, `{"status":401}`), fault.IntegrationRejected},
+		{"cut", operatortest.CloseConnection(), fault.OperatorUnavailable},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, c.exchange)
-			if c.prepare != nil {
-				stub.SetResponses(c.exchange, c.prepare, r(400, ""))
-			}
-			driver := newDriver(t, stub.URL, fields())
-			driverData, result := driver.Prepare(t.Context(), payCall())
+			stub := operatortest.NewStubOperator(t, r(200, token), c.prepare, r(400, ""))
+			driverData, result := newDriver(t, stub.URL, fields()).Prepare(t.Context(), payCall())
 			checkResult(t, result, operator.NotApplied, c.kind)
 			if driverData != "" || countPayments(stub) != 0 {
 				t.Errorf("data of the driver %q, %d payments", driverData, countPayments(stub))
-			}
-			if c.prepare == nil {
-				checkResult(t, driver.Pay(t.Context(), payCall()).Result, operator.NotApplied, c.kind)
-				if found := driver.LookUpPayment(t.Context(), statusCall()); found.Responded() || found.Cause == nil {
-					t.Errorf("a lookup without a token: %+v", found)
-				}
 			}
 		})
 	}

@@ -71,32 +71,3 @@ func TestTokenIsCached(t *testing.T) {
 	c.at = c.at.Add(91 * 24 * time.Hour)
 	pay(2, token(firstToken, "60"), page)
 }
-
-func TestFailedTokenExchangeSendsNothing(t *testing.T) {
-	cases := []struct {
-		name string
-		step operatortest.Responder
-		kind fault.Kind
-	}{
-		{"wrong secret", operatortest.Respond(401, `{"error":"invalid_client"}`), fault.IntegrationRejected},
-		{"forbidden", operatortest.Respond(403, "<html>"), fault.IntegrationRejected},
-		{"HTML with 200", operatortest.Respond(200, "<html>"), fault.OperatorUnavailable},
-		{"down", operatortest.Respond(503, ""), fault.OperatorUnavailable},
-		{"cut", operatortest.CloseConnection(), fault.OperatorUnavailable},
-		{"no token", operatortest.Respond(200, `{"expires_in":60}`), fault.OperatorUnavailable},
-		{"token with a line end", token("very-private\n", "60"), fault.OperatorUnavailable},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, c.step)
-			driver := newDriver(t, account(stub.URL), newClock())
-			checkResult(t, driver.Pay(t.Context(), payCall()).Result, operator.NotApplied, c.kind, false)
-			if response := driver.LookUpPayment(t.Context(), statusCall()); response.Cause == nil {
-				t.Error("a lookup without a token has no cause")
-			}
-			if diff := cmp.Diff([]string{tokenLine, tokenLine}, lines(stub)); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
