@@ -2,8 +2,6 @@ package mtn_test
 
 import (
 	"errors"
-	"net"
-	"net/http"
 	"testing"
 	"time"
 
@@ -150,35 +148,6 @@ func TestUnmappedCodes(t *testing.T) {
 			got && result.Outcome != operator.NotApplied {
 			t.Errorf("%d %s: unmapped %v, want %v; outcome %d", c.status, c.body, got, c.unmapped, result.Outcome)
 		}
-	}
-}
-
-// Without a complete response the outcome is unknown, unless nothing was sent.
-func TestPaymentWithoutResponse(t *testing.T) {
-	steps := map[string]operatortest.Responder{
-		"cut":        operatortest.CloseConnection(),
-		"half":       operatortest.RespondTruncated(500, code("EXPIRED")),
-		"not HTTP":   operatortest.RespondRaw("\x00garbage"),
-		"over-sized": operatortest.RespondOversized(500, 1<<20),
-	}
-	for name, step := range steps {
-		t.Run(name, func(t *testing.T) {
-			platformStub := stub(t, step)
-			result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay())
-			if result.Outcome != operator.Unknown || len(businessRequests(platformStub)) != 1 {
-				t.Errorf("outcome %d: %v", result.Outcome, result.Fault)
-			}
-		})
-	}
-	driver := newDriverOver(roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Path == "/collection/token/" {
-			return &http.Response{StatusCode: 200, Body: bodyOf(operatortest.ReadFile(t, "token.json"))}, nil
-		}
-		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-	}))
-	if result := driver.Pay(t.Context(), samplePay()); result.Outcome != operator.NotApplied ||
-		result.Fault.Kind != fault.OperatorUnavailable {
-		t.Errorf("no connection: outcome %d, %v", result.Outcome, result.Fault)
 	}
 }
 

@@ -1,9 +1,7 @@
 package orangewebpay_test
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -70,17 +68,6 @@ func TestLookupRenewsToken(t *testing.T) {
 	got := newDriver(t, account(stub.URL), newClock()).LookUpPayment(t.Context(), statusCall())
 	if got.Status != ledger.Successful || got.Cause != nil {
 		t.Errorf("status %q, %v", got.Status, got.Cause)
-	}
-}
-
-func TestLookupWithoutResponse(t *testing.T) {
-	stub := operatortest.NewStubOperator(t)
-	stub.SetResponses(token(firstToken, "3600"), stub.NeverRespond())
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	got := newDriver(t, account(stub.URL), newClock()).LookUpPayment(ctx, statusCall())
-	if got.Cause == nil || got.Status != "" {
-		t.Errorf("lookup without a response: %+v", got)
 	}
 }
 

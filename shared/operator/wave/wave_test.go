@@ -1,7 +1,6 @@
 package wave_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -327,16 +326,5 @@ func TestLookup(t *testing.T) {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestLookupWithoutResponse(t *testing.T) {
-	stub := operatortest.NewStubOperator(t)
-	stub.SetResponses(stub.NeverRespond())
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	got := newDriver(t, account(stub.URL)).LookUpPayment(ctx, statusCall())
-	if got.Cause == nil || got.Status != "" || got.OrderNotFound {
-		t.Errorf("lookup without a response: %+v", got)
 	}
 }
