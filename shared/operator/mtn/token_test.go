@@ -33,47 +33,6 @@ func TestTokenExchangeFails(t *testing.T) {
 	}
 }
 
-func TestTokenLife(t *testing.T) {
-	cases := []struct {
-		name      string
-		life      string
-		wait      time.Duration
-		exchanges int
-	}{
-		{"cached", "3600", 49 * time.Minute, 1},
-		{"text", `"3600"`, 49 * time.Minute, 1},
-		{"expired", "3600", time.Hour, 2},
-		{"10 minutes before the end", "3600", 50 * time.Minute, 2},
-		{"a short life", "600", 4 * time.Minute, 1},
-		{"half of a short life", "600", 5 * time.Minute, 2},
-		{"no life", "null", 0, 2},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			exchanges := 0
-			platformStub := operatortest.NewStubOperator(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/collection/token/" {
-					respond(202, "")(w, r)
-					return
-				}
-				exchanges++
-				respond(200, `{"access_token":"first-token-very-private","expires_in":`+c.life+`}`)(w, r)
-			})
-			now := time.Now()
-			driver := newDriver(goodAccount(platformStub.URL), func() time.Time { return now })
-			for range 2 {
-				if result := driver.Pay(t.Context(), samplePay()); result.Outcome != operator.Succeeded {
-					t.Fatalf("outcome %d, %v", result.Outcome, result.Fault)
-				}
-				now = now.Add(c.wait)
-			}
-			if exchanges != c.exchanges {
-				t.Errorf("%d exchanges, want %d", exchanges, c.exchanges)
-			}
-		})
-	}
-}
-
 // bearerRefusals are the plausible forms of a 401 for a token. MTN documents none. isProof is true for the form of the
 // API gateway in front of MTN, which proves that MTN did not see the payment.
 var bearerRefusals = []struct {

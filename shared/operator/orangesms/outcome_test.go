@@ -133,8 +133,6 @@ func TestTokens(t *testing.T) {
 		messages   int
 	}{
 		{"cached, expires_in as a text", []operatortest.Responder{r(200, token), sent}, []operator.Outcome{1, 1}, 3, 2},
-		{"expires_in as a number", []operatortest.Responder{
-			r(200, strings.Replace(token, `"3600"`, "3600", 1)), sent}, []operator.Outcome{1, 1}, 3, 2},
 		{"expired in the middle", []operatortest.Responder{
 			r(200, token), r(401, gatewayError(42)), r(200, second), sent,
 		}, []operator.Outcome{operator.Succeeded}, 4, 2},
