@@ -69,16 +69,16 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 	}
 	response := classifyExchange(sent.Exchange, p.parseSuccess)
 	result := &response.Result
-	success := sent.account.Field(fieldSuccess)
+	success := sent.Account.Field(fieldSuccess)
 	switch {
 	case result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(sent.Status):
 		err = fmt.Errorf("the operator responded %d, and a success is %s", sent.Status, success)
 		response = operator.PayResponse{Result: upstream.Unknown(err)}
-	case namesOwnWord(sent.account.Field(fieldHeaderPrefix), sent.account.Field(fieldPathWord), result.Fault):
+	case namesOwnWord(sent.Account.Field(fieldHeaderPrefix), sent.Account.Field(fieldPathWord), result.Fault):
 		*result = upstream.NotApplied(fault.IntegrationRejected, result.Fault.Cause)
 	}
 	worked := result.Outcome == operator.Succeeded || result.Outcome == operator.Refused
-	d.accounts.RecordUse(call.Platform, sent.account.Version, worked)
+	d.accounts.RecordUse(call.Platform, sent.Account.Version, worked)
 	if result.DuplicateKey && !p.reportsDuplicates {
 		result.DuplicateKey, result.OperatorReference = false, ""
 	}
@@ -89,11 +89,9 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 	return response
 }
 
-// sentCall is the last exchange of a call, with the account that it was made with. retried is true if an earlier
-// exchange may have reached the operator.
+// sentCall is the last exchange of a call. retried is true if an earlier one may have reached the operator.
 type sentCall struct {
 	upstream.Exchange
-	account credentials.Account
 	retried bool
 }
 
@@ -114,7 +112,7 @@ func (d *Driver) exchange(ctx context.Context, call operator.Call, p callProtoco
 		d.accounts.RecordUse(call.Platform, 0, false)
 		return sentCall{}, err
 	}
-	sent := sentCall{Exchange: d.send(ctx, target, request), account: target}
+	sent := sentCall{Exchange: d.send(ctx, target, request)}
 	if sent.ConnectionLost && d.canRetry(ctx, call) {
 		sent.retried = true
 		sent.Exchange = d.send(ctx, target, request)
@@ -124,7 +122,7 @@ func (d *Driver) exchange(ctx context.Context, call operator.Call, p callProtoco
 	}
 	if refreshed, changed := d.accounts.RefreshAfterRefusal(ctx, target); changed {
 		if request, err = p.buildRequest(refreshed); err == nil {
-			sent.Exchange, sent.account = d.send(ctx, refreshed, request), refreshed
+			sent.Exchange = d.send(ctx, refreshed, request)
 		}
 	}
 	return sent, nil
@@ -140,7 +138,9 @@ func (d *Driver) send(ctx context.Context, target credentials.Account, r upstrea
 		header[headerName(target, name)] = value
 	}
 	r.URL, r.Header = target.BaseURL()+r.URL, header
-	return d.client.Send(ctx, r)
+	x := d.client.Send(ctx, r)
+	x.Account = target
+	return x
 }
 
 // unauthorized reports whether the operator refused the access token: a 401 with a requestError.

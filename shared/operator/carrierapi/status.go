@@ -29,7 +29,7 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 		return operator.StatusResponse{Cause: err}
 	}
 	found := newLookup(call.UpstreamKey).ReadResponse(sent.Exchange)
-	d.accounts.RecordUse(call.Platform, sent.account.Version, found.Responded())
+	d.accounts.RecordUse(call.Platform, sent.Account.Version, found.Responded())
 	return found
 }
 

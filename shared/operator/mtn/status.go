@@ -5,25 +5,17 @@ import (
 	"net/http"
 	"net/url"
 
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/strictjson"
 )
 
 // LookUpPayment implements operator.StatusLookup. It reports the merchant's currency in place of the sandbox's.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
-	currency := ""
-	found := d.SendLookup(ctx, call.Call, upstream.Lookup{
-		Build: func(account credentials.Account) (upstream.Request, *fault.Fault) {
-			currency = testCurrency(account)
-			return upstream.Request{
-				Method: http.MethodGet, URL: paymentPath + "/" + url.PathEscape(call.UpstreamKey),
-			}, nil
-		},
+	lookup := upstream.Lookup{
+		Build: upstream.Get(paymentPath + "/" + url.PathEscape(call.UpstreamKey)),
 		IsNotFound: func(x upstream.Exchange) bool {
 			return x.Status == http.StatusNotFound && x.ErrorCode("code") == "RESOURCE_NOT_FOUND"
 		},
@@ -32,8 +24,13 @@ func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) op
 			isOurs := report.OrderID == "" || report.OrderID == call.OrderID
 			return report.StatusReport, isOurs && upstream.Text(response, "status") != ""
 		},
-	})
-	if found.Currency != "" && found.Currency == currency {
+	}
+	x, unsent := d.Send(ctx, call.Call, lookup.Build, upstream.Exchange.IsUnauthorized)
+	if unsent != nil {
+		return operator.StatusResponse{Cause: unsent}
+	}
+	found := lookup.ReadResponse(x)
+	if found.Currency != "" && found.Currency == testCurrency(x.Account) {
 		found.Currency = call.Currency
 	}
 	return found

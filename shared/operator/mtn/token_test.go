@@ -27,6 +27,10 @@ func TestTokenExchangeFails(t *testing.T) {
 		platformStub := operatortest.NewStubOperator(t, c.step)
 		result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay()).Result
 		operatortest.CheckResult(t, result, operator.NotApplied, c.kind, secrets())
+		found := newDriver(goodAccount(platformStub.URL), time.Now).LookUpPayment(t.Context(), sampleLookup())
+		if found.Responded() || found.Cause == nil {
+			t.Errorf("%s: lookup %+v", c.name, found)
+		}
 		if len(businessRequests(platformStub)) != 0 {
 			t.Errorf("%s: a payment was sent without a token", c.name)
 		}

@@ -122,6 +122,7 @@ func (b *Base) sendOnce(ctx context.Context, account credentials.Account, r Requ
 	}
 	r.URL, r.Header = account.BaseURL()+r.URL, b.header(account, "Bearer "+token, r.Header)
 	x := b.Client.Send(ctx, r)
+	x.Account = account
 	if b.Tokens != nil && x.IsUnauthorized() {
 		b.Tokens.Drop(key, token)
 	}

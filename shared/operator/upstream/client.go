@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ascii"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/strictjson"
 )
 
@@ -63,6 +64,8 @@ type Exchange struct {
 	MayHaveSent bool
 	// ConnectionLost is true if a reused connection ended before the first byte of a response.
 	ConnectionLost bool
+	// Account is the account of a driver's request.
+	Account credentials.Account
 	// Refused is the exchange before this one, in which the platform refused the credentials; nil for none.
 	Refused *Exchange
 }
