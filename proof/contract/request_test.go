@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,8 +13,8 @@ import (
 // x-by-header becomes the schema of the header's value, x-any-case a pattern in any case, and x-provisioned the values
 // of its name. An unknown value of the header adds nothing, because the header itself is invalid then.
 func ForRequest(schema Object, header map[string]string, provisioned map[string][]string) Object {
-	limited := limitProvisioned(schema, provisioned)
-	bound, _ := binder{header, provisioned}.bind(limited).(Object)
+	b := binder{header, provisioned}
+	bound, _ := mapObjects(limitProvisioned(schema, provisioned), b.bind).(Object)
 	return bound
 }
 
@@ -23,39 +24,19 @@ type binder struct {
 	provisioned map[string][]string
 }
 
-func (b binder) bind(value any) any {
-	switch value := value.(type) {
-	case []any:
-		copied := make([]any, len(value))
-		for i, inner := range value {
-			copied[i] = b.bind(inner)
-		}
-		return copied
-	case Object:
-		return b.object(value)
-	default:
-		return value
+// bind replaces the extensions of a schema whose inner schemas are bound already.
+func (b binder) bind(schema Object) {
+	if free, _ := schema["x-any-case"].(bool); free {
+		schema["pattern"] = anyCase(list(schema, "enum"))
+		schema["type"] = "string"
+		delete(schema, "enum")
 	}
-}
-
-func (b binder) object(value Object) Object {
-	copied := Object{}
-	for key, inner := range value {
-		if key != "x-by-header" {
-			copied[key] = b.bind(inner)
-		}
-	}
-	if free, _ := value["x-any-case"].(bool); free {
-		copied["pattern"] = anyCase(list(value, "enum"))
-		copied["type"] = "string"
-		delete(copied, "enum")
-	}
-	if rule, has := value["x-by-header"].(Object); has {
+	if rule, has := schema["x-by-header"].(Object); has {
+		delete(schema, "x-by-header")
 		if more := b.schemaByHeader(rule); len(more) > 0 {
-			copied["allOf"] = append(append([]any{}, list(copied, "allOf")...), more)
+			schema["allOf"] = append(slices.Clone(list(schema, "allOf")), more)
 		}
 	}
-	return copied
 }
 
 // schemaByHeader returns the schema of the header's value, compared without regard to case. It is nil if there is none.
@@ -67,7 +48,7 @@ func (b binder) schemaByHeader(rule Object) Object {
 	schemas, _ := rule["schemas"].(Object)
 	for name, schema := range schemas {
 		if strings.EqualFold(name, value) {
-			found, _ := b.bind(schema).(Object)
+			found, _ := schema.(Object)
 			return found
 		}
 	}

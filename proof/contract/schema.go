@@ -101,21 +101,28 @@ func (d *Document) ForMerchant(baseURL string, provisioned map[string][]string) 
 
 // limitProvisioned copies a part of the document, and limits each string with x-provisioned to the values of its name.
 func limitProvisioned(part any, provisioned map[string][]string) any {
+	return mapObjects(part, func(copied Object) {
+		if name, _ := copied["x-provisioned"].(string); len(provisioned[name]) > 0 {
+			limitValues(copied, name, provisioned[name])
+		}
+	})
+}
+
+// mapObjects copies a part of the document. It calls change with the copy of each object, inner objects first.
+func mapObjects(part any, change func(copied Object)) any {
 	switch part := part.(type) {
 	case []any:
 		copied := make([]any, len(part))
 		for i, inner := range part {
-			copied[i] = limitProvisioned(inner, provisioned)
+			copied[i] = mapObjects(inner, change)
 		}
 		return copied
 	case Object:
 		copied := Object{}
 		for key, inner := range part {
-			copied[key] = limitProvisioned(inner, provisioned)
+			copied[key] = mapObjects(inner, change)
 		}
-		if name, _ := part["x-provisioned"].(string); len(provisioned[name]) > 0 {
-			limitValues(copied, name, provisioned[name])
-		}
+		change(copied)
 		return copied
 	default:
 		return part
