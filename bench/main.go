@@ -48,7 +48,16 @@ func run(args []string, out io.Writer) error {
 		page = ""
 	}
 	if !*localOnly {
-		if err := compareFunctions(ctx, root, page, *starts, *requests, out); err != nil {
+		s, err := newFixture(ctx, root, typicalDelays())
+		if err != nil {
+			return err
+		}
+		report, err := measureAll(ctx, s, *starts, *requests)
+		s.close()
+		if err != nil {
+			return err
+		}
+		if err := publish(out, page, tableMarks, report.markdown()); err != nil {
 			return err
 		}
 	}
@@ -59,18 +68,7 @@ func run(args []string, out io.Writer) error {
 	return errors.Join(publish(out, page, growthMarks, growth.markdown()), growth.check())
 }
 
-// compareFunctions measures the deployed programs beside the bare function and publishes the tables.
-func compareFunctions(ctx context.Context, root, page string, starts, requests int, out io.Writer) error {
-	// About what a function sees in a region: DynamoDB, Secrets Manager, and a quick operator.
-	typical := delays{table: 3 * time.Millisecond, secrets: 10 * time.Millisecond, operator: 30 * time.Millisecond}
-	s, err := newFixture(ctx, root, typical)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	report, err := measureAll(ctx, s, starts, requests)
-	if err != nil {
-		return err
-	}
-	return publish(out, page, tableMarks, report.markdown())
+// typicalDelays are about what a function sees in a region: DynamoDB, Secrets Manager, and a quick operator.
+func typicalDelays() delays {
+	return delays{table: 3 * time.Millisecond, secrets: 10 * time.Millisecond, operator: 30 * time.Millisecond}
 }
