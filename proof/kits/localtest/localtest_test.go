@@ -273,26 +273,17 @@ func TestTokenEndpoint(t *testing.T) {
 	r := localtest.Start(t, localtest.Options{Speed: 60})
 	info := r.Info()
 	for _, path := range []string{"/token", "/token/"} {
-		form := strings.NewReader("grant_type=client_credentials")
-		request, err := http.NewRequestWithContext(t.Context(), "POST", info.BaseURL+path, form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.SetBasicAuth(info.ClientID, info.ClientSecret)
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := &http.Request{Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}
+		client.SetBasicAuth(info.ClientID, info.ClientSecret)
+		const grant = "grant_type=client_credentials"
+		code, _, response := localtest.Send(t, "POST", info.BaseURL+path, grant, client.Header)
 		var decoded struct {
 			AccessToken string `json:"access_token"`
 			ExpiresIn   int    `json:"expires_in"`
 		}
-		err = json.NewDecoder(response.Body).Decode(&decoded)
-		_ = response.Body.Close()
-		if err != nil || response.StatusCode != 200 || decoded.ExpiresIn != 60 {
+		if err := json.Unmarshal([]byte(response), &decoded); err != nil || code != 200 || decoded.ExpiresIn != 60 {
 			t.Errorf("%s responds %d with expires_in %d, %v; want 200 and, at SPEED=60, 60 s",
-				path, response.StatusCode, decoded.ExpiresIn, err)
+				path, code, decoded.ExpiresIn, err)
 		}
 		info.AccessToken = decoded.AccessToken
 		lookup := info.BaseURL + "/mobilemoney/v1/getStatus/DemoShop_1"
