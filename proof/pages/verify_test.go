@@ -16,32 +16,23 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-// verifySample is the program of one language in docs/verify, with the commands that build and start it in a folder.
+// verifySample is the program of one language in docs/verify, with the commands that build and start it. OUT in them is
+// the folder of what they build.
 type verifySample struct {
 	language     string
 	programs     []string
-	buildCommand func(to string) []string
-	startCommand func(to string) []string
+	buildCommand string
+	startCommand string
 }
 
 // samples are the languages of docs/merchants.md.
 var samples = []verifySample{
-	{"go", []string{"go"},
-		func(to string) []string { return []string{"go", "build", "-o", filepath.Join(to, "verify"), "./go"} },
-		func(to string) []string { return []string{filepath.Join(to, "verify")} }},
-	{"javascript", []string{"node"}, nil, func(string) []string { return []string{"node", "javascript/verify.mjs"} }},
-	{"python", []string{"python3"}, nil, func(string) []string {
-		return []string{"python3", "-B",
-			"python/verify.py"}
-	}},
-	{"java", []string{"java", "javac"},
-		func(to string) []string {
-			return []string{"javac", "-Xlint:all", "-Werror", "-d", to, "java/Verify.java"}
-		},
-		func(to string) []string {
-			return []string{"java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", to, "Verify"}
-		}},
-	{"php", nil, nil, func(string) []string { return []string{"php/verify.php"} }}, // see php_test.go
+	{"go", []string{"go"}, "go build -o OUT/verify ./go", "OUT/verify"},
+	{"javascript", []string{"node"}, "", "node javascript/verify.mjs"},
+	{"python", []string{"python3"}, "", "python3 -B python/verify.py"},
+	{"java", []string{"java", "javac"}, "javac -Xlint:all -Werror -d OUT java/Verify.java",
+		"java -Xshare:auto -XX:TieredStopAtLevel=1 -cp OUT Verify"},
+	{"php", nil, "", "php/verify.php"}, // see php_test.go
 }
 
 // signedRequest is a delivery to a merchant's server.
@@ -152,29 +143,29 @@ func TestSamples(t *testing.T) {
 			t.Parallel()
 			requireTool(t, s.programs...)
 			valid, forged := deliveries() // now, because a parallel test may wait for minutes before it runs
-			if s.language == "php" {
-				arguments := append(requirePHP(t), "php/verify.php")
-				s.startCommand = func(string) []string { return arguments }
-			}
 			to := t.TempDir()
-			if s.buildCommand != nil {
-				output, err := verifyCommand(t, s.buildCommand(to)...).CombinedOutput()
-				if err != nil {
+			words := func(command string) []string { return strings.Fields(strings.ReplaceAll(command, "OUT", to)) }
+			start := words(s.startCommand)
+			if s.language == "php" {
+				start = append(requirePHP(t), start...)
+			}
+			if s.buildCommand != "" {
+				if output, err := verifyCommand(t, words(s.buildCommand)...).CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, output)
 				}
 			}
-			usage, err := verifyCommand(t, s.startCommand(to)...).CombinedOutput()
+			usage, err := verifyCommand(t, start...).CombinedOutput()
 			if err == nil || strings.Count(string(usage), "\n") != 1 || !strings.Contains(string(usage),
 				" ID TIMESTAMP SIGNATURE < BODY") {
 				t.Errorf("without arguments it ended with %v and printed %q, want one line of usage", err, usage)
 			}
 			for name, d := range valid {
-				if output, err := s.verify(t, to, d); err != nil || output != "verified" {
+				if output, err := verify(t, start, d); err != nil || output != "verified" {
 					t.Errorf("%s: the sample ended with %v and printed %q", name, err, output)
 				}
 			}
 			for name, d := range forged {
-				if output, err := s.verify(t, to, d.signedRequest); err == nil || output != d.want {
+				if output, err := verify(t, start, d.signedRequest); err == nil || output != d.want {
 					t.Errorf("%s: the sample ended with %v and printed %q, want %q", name, err, output, d.want)
 				}
 			}
@@ -196,9 +187,9 @@ func requirePHP(t *testing.T) []string {
 }
 
 // verify runs a sample with a delivery and returns its output.
-func (s verifySample) verify(t *testing.T, to string, d signedRequest) (string, error) {
+func verify(t *testing.T, start []string, d signedRequest) (string, error) {
 	t.Helper()
-	command := verifyCommand(t, append(s.startCommand(to), d.id, d.timestamp, d.signature)...)
+	command := verifyCommand(t, slices.Concat(start, []string{d.id, d.timestamp, d.signature})...)
 	command.Env = append(os.Environ(), "WEBHOOK_SECRET="+d.secret, "LC_ALL=C.UTF-8") // else Java reads é as ??
 	command.Stdin = strings.NewReader(d.body)
 	output, err := command.CombinedOutput()
