@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -125,12 +124,9 @@ func splitCommands(line string) [][]string {
 
 // TestCommands checks that the target, package or gatewayctl command of every command line exists.
 func TestCommands(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(rootDir, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := readFile(t, "Makefile")
 	targets := map[string]bool{}
-	for _, match := range makeTargetPattern.FindAllStringSubmatch(string(makefile), -1) {
+	for _, match := range makeTargetPattern.FindAllStringSubmatch(makefile, -1) {
 		targets[match[1]] = true
 	}
 	checked := 0

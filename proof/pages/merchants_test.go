@@ -1,8 +1,6 @@
 package pages
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,11 +21,8 @@ const merchantsPage = "docs/merchants.md"
 // rules below the headings.
 func tableRows(t *testing.T, name, title string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, found := strings.Cut(string(text), "# "+title+"\n")
+	text := readFile(t, name)
+	_, section, found := strings.Cut(text, "# "+title+"\n")
 	if !found {
 		t.Fatalf("%s has no section %q", name, title)
 	}
@@ -98,12 +93,9 @@ func TestRulesOfFieldsAreDocumented(t *testing.T) {
 		}
 	}
 	for _, function := range []string{"charge", "pay", "sms"} {
-		source, err := os.ReadFile(filepath.Join(rootDir, "functions", function, "request.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range regexp.MustCompile(`(?m)^\tpart\w+ += "([^"]+)"`).FindAllSubmatch(source, -1) {
-			name := strings.TrimPrefix(string(part[1]), "amountTransaction.")
+		source := readFile(t, "functions/"+function+"/request.go")
+		for _, part := range regexp.MustCompile(`(?m)^\tpart\w+ += "([^"]+)"`).FindAllStringSubmatch(source, -1) {
+			name := strings.TrimPrefix(part[1], "amountTransaction.")
 			read[strings.TrimPrefix(name, "outboundSMSMessageRequest.")] = true
 		}
 	}
@@ -142,11 +134,8 @@ func TestCountriesAreDocumented(t *testing.T) {
 // TestContractListsCountries checks that docs/openapi.yaml lists all countries if it lists any: in the values of
 // the headers and in the rules per country.
 func TestContractListsCountries(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(rootDir, "docs", "openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	contract := string(text)
+	text := readFile(t, "docs/openapi.yaml")
+	contract := text
 	for _, list := range [][]string{market.Alpha2s(), market.MCOs()} {
 		if !strings.Contains(contract, "enum: ["+strings.Join(list, ", ")) {
 			t.Errorf("no header has the values %v", list)
@@ -169,16 +158,13 @@ func TestContractListsCountries(t *testing.T) {
 
 // TestTestNumbersAreDocumented compares the page's test numbers with the operators' table of outcomes.
 func TestTestNumbersAreDocumented(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join(rootDir, "world", "operators", "kit", "outcome.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := readFile(t, "world/operators/kit/outcome.go")
 	documented := map[string]bool{}
 	for _, row := range tableRows(t, merchantsPage, "Test numbers")[1:] {
 		documented[row[0]] = true
 	}
 	count := 0
-	for _, row := range regexp.MustCompile(`(?m)^\t"(\d{4})": `).FindAllStringSubmatch(string(source), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\t"(\d{4})": `).FindAllStringSubmatch(source, -1) {
 		count++
 		if !documented[row[1]] {
 			t.Errorf("the page lacks the test number %s", row[1])

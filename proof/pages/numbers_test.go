@@ -2,8 +2,6 @@ package pages
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -54,12 +52,9 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	for name, phrases := range cases {
-		text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := readFile(t, name)
 		for _, phrase := range phrases {
-			if !strings.Contains(string(text), phrase) {
+			if !strings.Contains(text, phrase) {
 				t.Errorf("%s does not say %q", name, phrase)
 			}
 		}
@@ -69,13 +64,10 @@ func TestNumbers(t *testing.T) {
 // templateVariable returns the value of a variable that template.yaml sets for every function.
 func templateVariable(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(rootDir, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`(?m)^ +` + name + `: "?([^"\n]+)"?$`).FindSubmatch(text)
+	text := readFile(t, "template.yaml")
+	found := regexp.MustCompile(`(?m)^ +` + name + `: "?([^"\n]+)"?$`).FindStringSubmatch(text)
 	if found == nil {
 		t.Fatalf("template.yaml sets no %s", name)
 	}
-	return string(found[1])
+	return found[1]
 }

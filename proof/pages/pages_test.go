@@ -90,6 +90,16 @@ func allPages(t *testing.T) []page {
 	return found
 }
 
+// readFile returns the text of a file of the tree.
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(rootDir, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // findPage returns one page.
 func findPage(t *testing.T, name string) page {
 	t.Helper()

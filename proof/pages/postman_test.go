@@ -2,8 +2,6 @@ package pages
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,12 +34,9 @@ func (i postmanItem) requests() []string {
 
 // TestPostmanCollection compares the requests of the Postman collection with the contract's operations for merchants.
 func TestPostmanCollection(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(rootDir, "docs", "postman", "gateway.postman_collection.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "docs/postman/gateway.postman_collection.json")
 	var collection postmanItem
-	if err := json.Unmarshal(text, &collection); err != nil {
+	if err := json.Unmarshal([]byte(text), &collection); err != nil {
 		t.Fatal(err)
 	}
 	got, want := collection.requests(), []string{}
