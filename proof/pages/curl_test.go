@@ -26,21 +26,20 @@ func curlSamples(t *testing.T) []curlSample {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, _ := document.Root()["paths"].(contract.Object)
+	operations, err := document.Operations()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var found []curlSample
-	for path, item := range paths {
-		for method, value := range item.(contract.Object) {
-			operation, _ := value.(contract.Object)
-			id, _ := operation["operationId"].(string)
-			samples, _ := operation["x-codeSamples"].([]any)
-			if len(samples) != 1 {
-				t.Errorf("%s %s (%s) has %d code samples, want the curl command", method, path, id, len(samples))
-				continue
-			}
-			sample, _ := samples[0].(contract.Object)
-			command, _ := sample["source"].(string)
-			found = append(found, curlSample{id, method, path, command})
+	for _, o := range operations {
+		samples, _ := o.Raw["x-codeSamples"].([]any)
+		if len(samples) != 1 {
+			t.Errorf("%s %s (%s) has %d code samples, want the curl command", o.Method, o.Path, o.ID, len(samples))
+			continue
 		}
+		sample, _ := samples[0].(contract.Object)
+		command, _ := sample["source"].(string)
+		found = append(found, curlSample{o.ID, strings.ToLower(o.Method), o.Path, command})
 	}
 	rank := func(s curlSample) string {
 		return fmt.Sprint(strings.HasPrefix(s.path, "/callbacks/"), s.method == "get", s.path)

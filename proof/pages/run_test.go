@@ -40,7 +40,7 @@ func TestQuickstart(t *testing.T) {
 	if n := len(countedCommands(commands.String())) + 1; n > maxCommands {
 		t.Errorf("%d commands, want at most %d", n, maxCommands)
 	}
-	folder, port := copyCheckout(t), freePorts(t)
+	folder, port := copyCheckout(t), freePorts(t, 3, 20000, 60000)
 	started := time.Now()
 	terminal := startRun(t, folder, blocks[0].text, port)
 	output := runBash(t, folder, commands.String())
@@ -241,15 +241,19 @@ func environment() []string {
 	return kept
 }
 
-// freePorts returns the first of three free ports in a row.
-func freePorts(t *testing.T) int {
+// freePorts returns the first of count free ports in a row.
+func freePorts(t *testing.T, count, from, to int) int {
 	t.Helper()
-	for port := 20000 + os.Getpid()%20000; port < 60000; port += 3 {
-		if portFree(port) && portFree(port+1) && portFree(port+2) {
+	for port := from + os.Getpid()%((to-from)/2); port < to; port += count {
+		free := 0
+		for free < count && portFree(port+free) {
+			free++
+		}
+		if free == count {
 			return port
 		}
 	}
-	t.Fatal("this machine has no three free ports in a row")
+	t.Fatalf("this machine has no %d free ports in a row", count)
 	return 0
 }
 

@@ -101,7 +101,8 @@ func TestLocalSamples(t *testing.T) {
 // startShops starts the shop of each language. Without PHP the test fails in CI and is only about Node elsewhere.
 func startShops(t *testing.T, gateway *localtest.Gateway) []*shop {
 	t.Helper()
-	port, settings := shopPorts(t), filepath.Join(gateway.Dir, "run.json")
+	// They are below the ports that Linux gives to outgoing connections, so that they stay free while a shop restarts.
+	port, settings := freePorts(t, 2, 10000, 32000), filepath.Join(gateway.Dir, "run.json")
 	shops := []*shop{newShop(t, gateway, "node", "1", port, func() *exec.Cmd {
 		return exec.Command("node", "docs/samples/node/shop.mjs", settings)
 	})}
@@ -162,19 +163,6 @@ func newShop(
 		s.work.Wait()
 	})
 	return s
-}
-
-// shopPorts returns two free ports in a row. They are below those that Linux gives to outgoing connections, so that
-// they stay free while a shop restarts.
-func shopPorts(t *testing.T) int {
-	t.Helper()
-	for port := 10000 + os.Getpid()%10000*2; port < 32000; port += 2 {
-		if portFree(port) && portFree(port+1) {
-			return port
-		}
-	}
-	t.Fatal("this machine has no two free ports in a row")
-	return 0
 }
 
 func (s *shop) startProcess() {
