@@ -89,44 +89,27 @@ func (d *Document) inline(part any, depth int) (any, error) {
 	if depth > maxReferences {
 		return nil, errors.New("the references form a cycle: break it")
 	}
-	switch part := part.(type) {
-	case []any:
-		copied := slices.Clone(part)
-		for i, inner := range part {
-			var err error
-			if copied[i], err = d.inline(inner, depth); err != nil {
-				return nil, err
+	var failed error
+	inlined := mapObjects(part, func(copied Object) {
+		reference, isReference := copied["$ref"].(string)
+		if !isReference {
+			return
+		}
+		delete(copied, "$ref")
+		named, err := d.target(reference)
+		var target any
+		if err == nil {
+			target, err = d.inline(named, depth+1)
+		}
+		failed = cmp.Or(failed, err)
+		object, _ := target.(Object)
+		for key, inner := range object {
+			if _, beside := copied[key]; !beside {
+				copied[key] = inner
 			}
 		}
-		return copied, nil
-	case Object:
-		return d.inlineObject(part, depth)
-	default:
-		return part, nil
-	}
-}
-
-func (d *Document) inlineObject(part Object, depth int) (Object, error) {
-	copied := Object{}
-	if reference, isReference := part["$ref"].(string); isReference {
-		named, err := d.target(reference)
-		if err != nil {
-			return nil, err
-		}
-		if copied, err = d.inlineObject(named, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	for key, inner := range part {
-		if key == "$ref" {
-			continue
-		}
-		var err error
-		if copied[key], err = d.inline(inner, depth); err != nil {
-			return nil, err
-		}
-	}
-	return copied, nil
+	})
+	return inlined, failed
 }
 
 // Operation is one operation of the API, with every reference replaced by its target.
