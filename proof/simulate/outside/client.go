@@ -9,7 +9,10 @@ import (
 	"mobilegateway/shared/money"
 )
 
-const endUser = "acr:OperatorAPIToken"
+const (
+	endUser    = "acr:OperatorAPIToken"
+	channelWeb = "web"
+)
 
 // Shop is a merchant's client. It makes valid requests; the number of a request selects its content and its keys.
 type Shop struct {

@@ -1,5 +1,6 @@
-// Package outside models the world outside the gateway for the simulator: operator platforms, merchants' servers, the
-// secret store, and merchants' clients.
+// Package outside models the world outside the gateway for the simulator: the platform of the specification's protocol,
+// merchants' servers, the secret store, and merchants' clients. The platform is that of package sandbox: this package
+// draws what it does, and adds the faults of the transport.
 //
 // Every model is a deterministic state machine. It has no goroutines, no locks and no clock: the caller passes the time
 // and decides the order of the calls. Exchanges are values, so the caller also decides when a response arrives. A

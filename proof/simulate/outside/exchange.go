@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"strings"
 	"testing/iotest"
 )
 
@@ -31,16 +30,4 @@ func newResponse(status int, body string, header ...string) Exchange {
 		e.Header.Set(header[i], header[i+1])
 	}
 	return e
-}
-
-// requestError is an error response of the OneAPI family.
-func requestError(status int, id, variable string, header ...string) Exchange {
-	family := "policyException"
-	if strings.HasPrefix(id, "SVC") {
-		family = "serviceException"
-	}
-	body := object{"requestError": object{family: object{
-		"messageId": id, "text": "Message of the operator", "variables": []string{variable},
-	}}}
-	return newResponse(status, string(mustMarshal(body)), header...)
 }

@@ -1,6 +1,11 @@
 package outside
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"mobilegateway/world/operators/kit"
+)
 
 // Fault is one kind of fault that a model can inject, by its name in stories.
 type Fault string
@@ -128,11 +133,25 @@ const (
 	effectLate
 )
 
-// faultRow describes what a fault does to a request. A nil response is the correct one.
+// faultRow describes what a fault does to a request.
 type faultRow struct {
-	effect   effectTime
-	lies     bool
+	effect effectTime
+	lies   bool
+	// response is that of a server, and of an operator's platform without a mode of its own; nil is the correct one.
 	response *Exchange
+	// mode is that of the operator's platform.
+	mode kit.Hazard
+}
+
+// notApplied is a mode of a platform without an effect. The response of the fault replaces its response.
+const notApplied = "503"
+
+// hazard is what an operator's platform does.
+func (r faultRow) hazard() kit.Hazard {
+	if r.effect != effectNow {
+		return cmp.Or(r.mode, notApplied)
+	}
+	return r.mode
 }
 
 // faultTable has the faults of requests that change the effect or the response.
@@ -145,20 +164,21 @@ var faultTable = map[Fault]faultRow{
 	HangBefore:        {effect: effectNever, response: &Exchange{Failure: NoResponse}},
 	HangAfter:         {response: &Exchange{Failure: NoResponse}},
 	HangLate:          {effect: effectLate, response: &Exchange{Failure: NoResponse}},
-	GarbageBefore:     {effect: effectNever, response: new(newResponse(200, "<html>OK{{\x00 not JSON"))},
-	GarbageAfter:      {response: new(newResponse(200, "<html>OK{{\x00 not JSON"))},
+	GarbageBefore:     {mode: "garbage-unapplied"},
+	GarbageAfter:      {mode: "garbage"},
 	ServerErrorBefore: {effect: effectNever, response: new(newResponse(500, "<html>Internal Server Error"))},
 	ServerErrorAfter:  {response: new(newResponse(500, "<html>Internal Server Error"))},
 	ProxyErrorAfter:   {response: new(newResponse(503, "<html>Service Unavailable"))},
-	Unavailable:       {effect: effectNever, response: new(requestError(503, "SVC0001", "PDK_SMSW_0013"))},
-	Throttled:         {effect: effectNever, response: new(requestError(429, "900800", "", "Retry-After", "1"))},
-	Unauthorized:      {effect: effectNever, response: new(requestError(401, "900901", ""))},
-	Rejected:          {effect: effectNever, response: new(requestError(400, "SVC0002", "description"))},
+	Unavailable:       {mode: "503"},
+	Throttled:         {effect: effectNever, response: new(newResponse(429, "")), mode: "429"},
+	Unauthorized:      {mode: "401"},
+	Rejected:          {effect: effectNever, response: new(newResponse(400, "")), mode: "400"},
 	Redirected:        {effect: effectNever, response: new(newResponse(302, "", "Location", "https://b.example/"))},
 	EndpointGone:      {effect: effectNever, response: new(newResponse(410, ""))},
-	LieUnavailable:    {lies: true, response: new(requestError(503, "SVC0001", "PDK_SMSW_0013"))},
-	LieDuplicate:      {effect: effectNever, lies: true, response: new(requestError(409, "SVC0005", "key"))},
-	LieNotFound:       {lies: true},
+	LieUnavailable:    {lies: true, mode: kit.DeniesApplied},
+	LieDuplicate:      {lies: true, mode: kit.UnseenDuplicate},
+	NotFoundYet:       {mode: kit.NotFoundYet},
+	LieNotFound:       {lies: true, mode: kit.NotFound},
 	LieReversed:       {lies: true},
 }
 

@@ -10,23 +10,18 @@ import (
 // Hash returns a hash of the platform's state for exhaustive mode. Equal states have equal hashes, also if they came
 // about in another order of keys.
 func (o *Operator) Hash() uint64 {
-	var lines []string
-	for _, t := range o.transactions {
-		lines = append(lines, fmt.Sprintln("transaction", t.kind, t.key, t.plan, t.fingerprint, t.callbackURL,
-			t.createdAt.UnixNano(), t.busyUntil.UnixNano()))
+	if o.platform == nil {
+		return 0
 	}
-	for _, a := range o.arrivals {
-		lines = append(lines, fmt.Sprintln("arrival", a.call.kind, a.call.key, a.plan, a.at.UnixNano()))
+	lines := []string{fmt.Sprintln("platform", o.platform.Hash())}
+	for key, late := range o.delayed {
+		lines = append(lines, fmt.Sprintln("delayed", key, late.outcome, late.at.UnixNano()))
 	}
-	for _, q := range o.queue {
-		lines = append(lines, fmt.Sprintln("callback", q.Kind, q.Key, q.Status, q.Content, q.attempts,
-			q.at.UnixNano()))
+	for key, until := range o.busyUntil {
+		lines = append(lines, fmt.Sprintln("busy", key, until.UnixNano()))
 	}
-	for _, e := range o.effects {
-		lines = append(lines, fmt.Sprintln("effect", e.Kind, e.Key, e.Count, e.LastAt.UnixNano()))
-	}
-	for _, lie := range o.lies {
-		lines = append(lines, fmt.Sprintln("lie", lie.Kind, lie.Key, lie.Fault))
+	for _, l := range o.lies {
+		lines = append(lines, fmt.Sprintln("lie", l.kind, l.key, l.fault))
 	}
 	slices.Sort(lines)
 	return hashLines(lines)

@@ -261,3 +261,19 @@ func TestCallbackEvent(t *testing.T) {
 		t.Error("an address of another server is accepted")
 	}
 }
+
+func TestMerchantAcknowledges(t *testing.T) {
+	s := &MerchantServer{
+		Secrets: []string{signingSecret.Text()}, Faults: &Faults{},
+		Windows: []HealthWindow{{From: start, To: start.Add(time.Hour), Fault: ServerErrorBefore}},
+	}
+	notify(s, start, []webhook.Secret{signingSecret}, script{})
+	if s.Acknowledged("id-1") {
+		t.Error("a notification that got 500 is acknowledged")
+	}
+	s.Windows = nil
+	notify(s, start, []webhook.Secret{signingSecret}, script{})
+	if !s.Acknowledged("id-1") || s.Acknowledged("id-2") {
+		t.Error("id-1 is not acknowledged, or id-2 is")
+	}
+}

@@ -2,24 +2,36 @@ package outside
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/money"
+	"mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/sandbox"
 )
 
 // The kinds of effects.
 const (
 	KindCharge   = "charge"
-	KindPayment  = "payment"
-	KindSMS      = "sms"
+	KindPayment  = kit.KindPayment
+	KindSMS      = kit.KindSMS
 	KindPayerSMS = "payer-sms" // the SMS to the payer after a payment
 	// KindLookup is a getStatus call, which has no effect. Only outages use it.
 	KindLookup = "getstatus"
 )
 
-// DefaultKeyWindow is how long a platform recognizes a repeated key, as the operator table declares it.
-const DefaultKeyWindow = 24 * time.Hour
+const (
+	// DefaultKeyWindow is how long a platform recognizes a repeated key, as the operator table declares it.
+	DefaultKeyWindow = 24 * time.Hour
+	// keySigns end the merchant's name in an operator's key: "." before a clientCorrelator, "~" before a referenceCode,
+	// "!" before a hash, "_" in an order_id.
+	keySigns = ".~!_"
+)
 
 // Outage is a time in which every call of a kind meets a fault, without a choice.
 type Outage struct {
@@ -28,7 +40,9 @@ type Outage struct {
 	From, To time.Time
 }
 
-// Operator is an operator's platform behind the protocol of carrierapi. Set its fields before the first call.
+// Operator runs the platform of the specification's protocol, package sandbox, in the time of its caller. It draws what
+// the platform does, adds the faults of the transport, and keeps the truth: effects, ends of payments, and lies. Set
+// its fields before the first call.
 type Operator struct {
 	// Name is the operator's name in the operator table.
 	Name string
@@ -36,7 +50,7 @@ type Operator struct {
 	Faults *Faults
 	// Outages overrule the rates.
 	Outages []Outage
-	// AccessTokens are the valid bearer tokens. Without one, every token is valid.
+	// AccessTokens are the valid bearer tokens; at least one. They may change at any time.
 	AccessTokens []string
 	// KeyWindow is how long a key is recognized; 0 is DefaultKeyWindow. After it a repeat is a new effect.
 	KeyWindow time.Duration
@@ -51,15 +65,24 @@ type Operator struct {
 	// OnEffect receives each effect after it was counted; nil discards them.
 	OnEffect func(Effect)
 
-	count        int // of transactions, for their ids
-	transactions map[effectKey]*transaction
-	contents     map[effectKey]string // of the first call that came
-	arrivals     []arrival
-	undecided    []*transaction // payments without an effect yet
-	queue        []Callback
-	queued       int // number of callbacks ever queued
-	effects      map[effectKey]*Effect
-	lies         []Lie
+	platform *sandbox.Sandbox // made at the first call
+	now      time.Time
+	timers   []timer
+	posted   []Callback
+	serving  *served // nil between two calls
+	random   counter
+	drawn    int // outcomes
+	truth
+}
+
+// truth is what happened at an operator, by key.
+type truth struct {
+	contents  map[effectKey]content   // of the first call that came
+	accepted  map[effectKey]end       // what was drawn for the last accepted call
+	busyUntil map[effectKey]time.Time // repeats are conflicts until then
+	effects   map[effectKey]*Effect
+	delayed   map[effectKey]delayed // requests that arrive later
+	lies      []lie
 }
 
 type effectKey struct{ kind, key string }
@@ -77,269 +100,239 @@ type Effect struct {
 	At, LastAt  time.Time
 }
 
-// Lie is a false statement of the operator about a key.
-type Lie struct {
-	Kind, Key string
-	Fault     Fault
-	At        time.Time
+// lie is a false statement of the operator about a key.
+type lie struct {
+	effectKey
+	fault Fault
 }
 
-// transaction is a call that the operator accepted.
-type transaction struct {
-	call
-	plan
-	id         string
-	number     int
-	notifToken string // on the web channel
-	createdAt  time.Time
-	busyUntil  time.Time // repeats are conflicts until then
-	finalAt    time.Time // of a payment; zero: never
-	reversedAt time.Time // until then a reversed payment is reported as successful
-	response   Exchange
+// end is the true final status of a payment and its time, zero for none.
+type end struct {
+	status string
+	at     time.Time
 }
 
-// arrival is a delayed request.
-type arrival struct {
-	at   time.Time
-	call call
-	plan plan
+// delayed is a request on its way, with the outcome that it will have.
+type delayed struct {
+	at      time.Time
+	outcome kit.Outcome
+}
+
+// served is the call that the platform serves.
+type served struct {
+	effectKey
+	content
+	choose  Chooser
+	fault   Fault
+	isEarly bool         // its callbacks come before its response
+	outcome *kit.Outcome // of a delayed request
 }
 
 // Serve handles one request of the gateway that reaches the operator now.
 func (o *Operator) Serve(now time.Time, request *http.Request, body []byte, c Chooser) Exchange {
 	o.Advance(now)
-	path := request.URL.EscapedPath()
-	_, orderID, isLookup := strings.Cut(path, "/mobilemoney/v1/getStatus/")
-	token := strings.TrimPrefix(request.Header.Get("Authorization"), "Bearer ")
+	in := &served{content: readContent(request.Header, body), choose: c}
+	response := o.serve(request, body, in)
 	switch {
-	case len(o.AccessTokens) > 0 && !slices.Contains(o.AccessTokens, token):
-		o.trace("refused an access token", effectKey{})
-		return requestError(http.StatusUnauthorized, "900901", "")
-	case isLookup && request.Method == http.MethodGet:
-		return o.serveLookup(now, orderID, c)
-	case request.Method == http.MethodPost:
-		if in, ok := readCall(path, request.Header, body); ok {
-			response := o.serveCall(now, in, c)
-			if response.Failure != ConnectionRefused {
-				o.compareContent(in)
-			}
-			if o.OnCall != nil {
-				o.OnCall(in.kind, in.key, response)
-			}
-			return response
+	case in.kind == "":
+		o.trace("refused a request", effectKey{})
+	case in.kind == KindLookup:
+	default:
+		if in.fault == HangLate && !o.knows(in.effectKey) {
+			o.delay(in, request.Clone(context.Background()), body)
+		}
+		if in.fault != ConnectRefused {
+			o.compareContent(in)
+		}
+		if o.OnCall != nil {
+			o.OnCall(in.kind, in.key, response)
 		}
 	}
-	o.trace("refused a malformed request to "+path, effectKey{})
-	return requestError(http.StatusBadRequest, "SVC0002", "request")
+	return response
 }
 
-// compareContent compares a call with the first one under its key.
-func (o *Operator) compareContent(in call) {
-	key := effectKey{in.kind, in.key}
-	first, found := o.contents[key]
-	switch {
-	case !found && o.contents == nil:
-		o.contents = map[effectKey]string{key: in.details}
-	case !found:
-		o.contents[key] = in.details
-	case first != in.details && o.OnOtherContent != nil:
-		o.OnOtherContent(in.kind, in.key)
-	}
-}
-
-// serveCall handles a charge, a payment or an SMS.
-func (o *Operator) serveCall(now time.Time, in call, c Chooser) Exchange {
-	key := effectKey{in.kind, in.key}
-	known := o.find(key, now)
-	if known != nil && now.Before(known.busyUntil) {
-		o.trace("repeat while the first call is in progress", key)
-		return requestError(http.StatusConflict, "SVC0005", in.key, "Retry-After", "1")
-	}
-	if o.ForgetsRefusals && known != nil && known.refusal != "" && in.kind != KindPayment {
-		known = nil
-	}
-	fault := o.pickFault(now, in.kind, c, OperatorCalls)
-	if fault == LieDuplicate && known != nil {
-		fault = NoFault
-	}
-	row := faultTable[fault]
-	if row.lies {
-		o.lies = append(o.lies, Lie{in.kind, in.key, fault, now})
-	}
-	if fault != NoFault {
-		o.trace("fault: "+string(fault), key)
-	}
-	isRepeat := known != nil
-	switch {
-	case isRepeat:
-	case row.effect == effectNow:
-		known = o.accept(now, in, o.drawPlan(in, fault, c))
-	case row.effect == effectLate:
-		delay := choose(c, "operator: time of the late effect", 40*time.Second, 5*time.Minute, 3*time.Hour)
-		o.arrivals = append(o.arrivals, arrival{now.Add(delay), in, o.drawPlan(in, NoFault, c)})
-	}
-	if row.response != nil {
+// serve lets the platform serve a call, and adds the faults of the transport.
+func (o *Operator) serve(request *http.Request, body []byte, in *served) Exchange {
+	o.start()
+	o.platform.SetTokens(o.AccessTokens...)
+	o.serving = in
+	made := o.platform.Serve(request, body)
+	o.serving = nil
+	if row := faultTable[in.fault]; row.response != nil && row.mode == "" {
 		return *row.response
 	}
-	return o.correctResponse(now, known, in, isRepeat, fault, c)
-}
-
-// correctResponse is the protocol's response to an accepted call or its repeat, with the transport's faults.
-func (o *Operator) correctResponse(
-	now time.Time, t *transaction, in call, isRepeat bool, fault Fault, c Chooser,
-) Exchange {
-	response := t.response
-	isDuplicate := t.kind == KindPayment && t.fingerprint != in.fingerprint
-	isSMS := t.kind == KindSMS || t.kind == KindPayerSMS
-	switch {
-	case !isRepeat || t.refusal != "":
-	case isDuplicate:
-		response = requestError(http.StatusConflict, "SVC0005", in.key)
-	case isSMS:
-		location := t.response.Header.Get("Location")
-		response = requestError(http.StatusConflict, "SVC0005", in.key, "Location", location)
-	default:
-		t.callbackURL = cmp.Or(in.callbackURL, t.callbackURL) // its signature changes with the gateway's key
-		o.trace("repeat gets the first response", effectKey{t.kind, t.key})
+	response := Exchange{Status: made.Status, Header: http.Header{"Content-Type": {made.Type}}, Body: made.Body}
+	for name, value := range made.Header {
+		response.Header.Set(name, value)
 	}
 	switch {
-	case fault == TruncatedAfter:
+	case in.fault == TruncatedAfter:
 		response.Failure = TruncatedBody
-	case fault == SlowAfter:
-		response.Delay = choose(c, "operator: delay", 3*time.Second, 11*time.Second, 25*time.Second, 70*time.Second)
-		t.busyUntil = now.Add(response.Delay)
-	case t.timing == CallbackEarly && !isRepeat:
+	case in.fault == SlowAfter && in.kind == KindLookup:
+		response.Delay = choose(in.choose, "operator: delay of getStatus", 3*time.Second, 9*time.Second, 70*time.Second)
+	case in.fault == SlowAfter:
+		response.Delay = choose(in.choose, "operator: delay", 3*time.Second, 11*time.Second, 25*time.Second,
+			70*time.Second)
+		o.busyUntil[in.effectKey] = o.now.Add(response.Delay)
+	case in.isEarly:
 		response.Delay = earlyCallbackLead
 	}
 	return response
 }
 
+// start makes the platform.
+func (o *Operator) start() {
+	if o.platform != nil {
+		return
+	}
+	o.truth = truth{
+		contents: map[effectKey]content{}, accepted: map[effectKey]end{}, busyUntil: map[effectKey]time.Time{},
+		effects: map[effectKey]*Effect{}, delayed: map[effectKey]delayed{},
+	}
+	platform, err := sandbox.New(sandbox.Config{
+		Tokens: o.AccessTokens, BaseURL: "https://operator.example.com", Now: func() time.Time { return o.now },
+		After: o.after, Rand: &o.random, Draw: o.drawOutcome, Post: o.post, Applied: o.recordEffect,
+		Hazards: kit.Hazards{
+			ForgetsRefusals: o.ForgetsRefusals, KeyWindow: cmp.Or(o.KeyWindow, DefaultKeyWindow), Pick: o.pickHazard,
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	o.platform = platform
+}
+
+// pickHazard draws what happens to a call that the platform accepts, as a mode of the platform.
+func (o *Operator) pickHazard(operation string, k kit.Keys, isKnown bool) kit.Hazard {
+	in := o.serving
+	if in.outcome != nil {
+		return "" // a delayed request
+	}
+	in.effectKey, in.payer = effectKey{kindOf(operation, k.Key), k.Key}, k.MSISDN
+	if operation == KindLookup {
+		return o.pickLookupHazard(effectKey{KindPayment, k.Key})
+	}
+	if o.now.Before(o.busyUntil[in.effectKey]) {
+		o.trace("repeat while the first call is in progress", in.effectKey)
+		return "409"
+	}
+	in.fault = o.pickFault(in.kind, in.choose, OperatorCalls)
+	if in.fault == LieDuplicate && isKnown {
+		in.fault = NoFault
+	}
+	if faultTable[in.fault].lies {
+		o.lies = append(o.lies, lie{in.effectKey, in.fault})
+	}
+	return faultTable[in.fault].hazard()
+}
+
+// pickLookupHazard draws what happens to a getStatus.
+func (o *Operator) pickLookupHazard(key effectKey) kit.Hazard {
+	in := o.serving
+	in.fault = o.pickFault(KindLookup, in.choose, Lookups)
+	isKnown, hazard := o.knows(key), faultTable[in.fault].hazard()
+	if in.fault == LieNotFound && isKnown {
+		o.lies = append(o.lies, lie{key, in.fault})
+	}
+	if hazard == "" && isKnown && o.Faults.pick(in.choose, LookupContents) == LookupOther {
+		others := []kit.Hazard{kit.OtherAmount, kit.OtherCurrency}
+		hazard = others[in.choose.Choose("operator: part of another payment", len(others))]
+	}
+	return hazard
+}
+
 // pickFault returns the fault of an outage, or draws one of the group.
-func (o *Operator) pickFault(now time.Time, kind string, c Chooser, group Group) Fault {
-	for _, outage := range o.Outages {
-		matches := outage.Kind == "" || outage.Kind == kind
-		if matches && !now.Before(outage.From) && now.Before(outage.To) {
-			o.Faults.count(group, outage.Fault)
-			return outage.Fault
+func (o *Operator) pickFault(kind string, c Chooser, group Group) Fault {
+	fault := NoFault
+	at := slices.IndexFunc(o.Outages, func(outage Outage) bool {
+		return cmp.Or(outage.Kind, kind) == kind && !o.now.Before(outage.From) && o.now.Before(outage.To)
+	})
+	if at >= 0 {
+		fault = o.Outages[at].Fault
+		o.Faults.count(group, fault)
+	} else {
+		fault = o.Faults.pick(c, group)
+	}
+	if fault != NoFault {
+		o.trace("fault: "+string(fault), o.serving.effectKey)
+	}
+	return fault
+}
+
+// delay lets a request arrive later, unless its key was accepted by then.
+func (o *Operator) delay(in *served, request *http.Request, body []byte) {
+	wait := choose(in.choose, "operator: time of the late effect", 40*time.Second, 5*time.Minute, 3*time.Hour)
+	late := &served{effectKey: in.effectKey, content: in.content, choose: in.choose}
+	outcome := o.draw(late)
+	late.outcome = &outcome
+	o.delayed[in.effectKey] = delayed{o.now.Add(wait), outcome}
+	o.after(wait, func() {
+		delete(o.delayed, in.effectKey)
+		if !o.knows(in.effectKey) {
+			o.trace("a delayed request arrived", in.effectKey)
+			o.serve(request, body, late)
 		}
-	}
-	return o.Faults.pick(c, group)
+	})
 }
 
-// choose draws one of the durations; the first is the normal one.
-func choose(c Chooser, label string, durations ...time.Duration) time.Duration {
-	return durations[c.Choose(label, len(durations))]
+// compareContent compares a call with the first one under its key.
+func (o *Operator) compareContent(in *served) {
+	first, found := o.contents[in.effectKey]
+	if !found {
+		o.contents[in.effectKey] = in.content
+	} else if first.details != in.details && o.OnOtherContent != nil {
+		o.OnOtherContent(in.kind, in.key)
+	}
 }
 
-// find returns the transaction of a key within the window, or nil.
-func (o *Operator) find(key effectKey, now time.Time) *transaction {
-	t := o.transactions[key]
-	if t == nil || !now.Before(t.createdAt.Add(cmp.Or(o.KeyWindow, DefaultKeyWindow))) {
-		return nil
-	}
-	return t
-}
-
-// accept records a new transaction, with its effect unless the payer decides first, and queues its callbacks.
-func (o *Operator) accept(now time.Time, in call, p plan) *transaction {
-	o.count++
-	t := &transaction{call: in, plan: p, number: o.count, id: transactionID(in.kind, o.count), createdAt: now}
-	if in.channel == channelWeb {
-		t.notifToken = "notif-" + t.id
-	}
-	t.response = t.successResponse()
-	if o.transactions == nil {
-		o.transactions, o.effects = map[effectKey]*transaction{}, map[effectKey]*Effect{}
-	}
-	o.transactions[effectKey{in.kind, in.key}] = t
-	switch {
-	case p.refusal != "":
-		status := http.StatusForbidden
-		if strings.HasPrefix(p.refusal, "SVC") {
-			status = http.StatusBadRequest
-		}
-		t.response = requestError(status, p.refusal, "Not enough credit")
-		t.finalAt, t.finalStatus = now, statusFailed
-		o.trace("refused finally with "+p.refusal, effectKey{in.kind, in.key})
-		return t
-	case in.kind != KindPayment:
-		o.recordEffect(t, now)
-	case p.finalStatus != "":
-		t.finalAt = now.Add(p.decidesAfter)
-		t.reversedAt = t.finalAt.Add(p.reversedAfter)
-		o.undecided = append(o.undecided, t)
-		o.trace("accepted a payment that ends as "+p.finalStatus+" after "+p.decidesAfter.String(),
-			effectKey{in.kind, in.key})
-		if p.reversedAfter > 0 {
-			o.lies = append(o.lies, Lie{in.kind, in.key, LieReversed, now})
-		}
-	}
-	o.queueCallbacks(t)
-	return t
-}
-
-func (o *Operator) recordEffect(t *transaction, at time.Time) {
-	key := effectKey{t.kind, t.key}
+// recordEffect counts an effect of the platform.
+func (o *Operator) recordEffect(happened kit.Effect) {
+	key := effectKey{kindOf(happened.Kind, happened.Key), happened.Key}
 	effect := o.effects[key]
 	if effect == nil {
-		merchant := t.key
-		if end := strings.IndexAny(t.key, keySigns); end >= 0 {
-			merchant = t.key[:end]
+		first := o.contents[key]
+		if in := o.serving; in != nil {
+			first = in.content
 		}
 		effect = &Effect{
-			Kind: t.kind, Key: t.key, AmountMinor: t.minor, Currency: t.currency, Merchant: merchant,
-			MSISDN: t.msisdn, Text: t.text, At: at,
+			Kind: key.kind, Key: key.key, AmountMinor: minorOf(happened), Currency: happened.Currency,
+			Merchant: key.key[:max(0, strings.IndexAny(key.key, keySigns))], MSISDN: first.payer,
+			Text: first.text, At: o.now,
 		}
 		o.effects[key] = effect
 	}
 	effect.Count++
-	effect.LastAt = at
+	effect.LastAt = o.now
 	o.trace("effect", key)
 	if o.OnEffect != nil {
 		o.OnEffect(*effect)
 	}
 }
 
-// Advance applies what happened at the operator until now: delayed requests and decisions of payers.
-func (o *Operator) Advance(now time.Time) {
-	slices.SortStableFunc(o.arrivals, func(a, b arrival) int { return a.at.Compare(b.at) })
-	for len(o.arrivals) > 0 && !o.arrivals[0].at.After(now) {
-		next := o.arrivals[0]
-		o.arrivals = o.arrivals[1:]
-		key := effectKey{next.call.kind, next.call.key}
-		if o.find(key, next.at) == nil {
-			o.trace("a delayed request arrived", key)
-			o.accept(next.at, next.call, next.plan)
+// minorOf is the amount of an effect in minor units; -1 for one that its currency does not allow.
+func minorOf(happened kit.Effect) int64 {
+	for _, country := range market.All() {
+		if country.Currency != happened.Currency {
+			continue
 		}
+		exponent := country.Exponent
+		if happened.Kind == KindCharge && country.ChargesInMinorUnits {
+			exponent = 0
+		}
+		if minor, err := money.Parse(happened.Amount, exponent); err == nil {
+			return minor
+		}
+		return -1
 	}
-	o.undecided = slices.DeleteFunc(o.undecided, func(t *transaction) bool {
-		decided := !t.finalAt.After(now)
-		if decided && t.finalStatus == statusSuccessful {
-			o.recordEffect(t, t.finalAt)
-		}
-		return decided
-	})
+	return map[bool]int64{true: 0, false: -1}[happened.Amount == ""]
 }
 
-// Next returns the time of the operator's next own event: a callback, a delayed request or a payer's decision. It
-// returns false if there is none.
-func (o *Operator) Next() (time.Time, bool) {
-	var next time.Time
-	consider := func(at time.Time) {
-		if next.IsZero() || at.Before(next) {
-			next = at
-		}
+// kindOf is the kind of a call of an operation. The gateway sends a payer's SMS under the order_id.
+func kindOf(operation, key string) string {
+	if sign := strings.IndexAny(key, keySigns); operation == KindSMS && sign >= 0 && key[sign] == '_' {
+		return KindPayerSMS
 	}
-	for _, a := range o.arrivals {
-		consider(a.at)
-	}
-	for _, t := range o.undecided {
-		consider(t.finalAt)
-	}
-	for _, q := range o.queue {
-		consider(q.at)
-	}
-	return next, !next.IsZero()
+	return operation
 }
 
 // Effects lists the effects until the last Serve, Due or Advance, sorted by kind and key.
@@ -363,17 +356,15 @@ func (o *Operator) EffectOf(kind, key string) (Effect, bool) {
 	return *effect, true
 }
 
-// Lies lists the operator's false statements in their order.
-func (o *Operator) Lies() []Lie { return slices.Clone(o.lies) }
+// LiedAbout reports whether the operator has lied about a key.
+func (o *Operator) LiedAbout(key string) bool {
+	return slices.ContainsFunc(o.lies, func(told lie) bool { return told.key == key })
+}
 
 // IsDelayed reports whether a request of a key is still on its way to the operator.
 func (o *Operator) IsDelayed(kind, key string) bool {
-	return slices.ContainsFunc(o.arrivals, func(a arrival) bool { return a.call.kind == kind && a.call.key == key })
-}
-
-// LiedAbout reports whether the operator has lied about a key.
-func (o *Operator) LiedAbout(key string) bool {
-	return slices.ContainsFunc(o.lies, func(lie Lie) bool { return lie.Key == key })
+	_, isDelayed := o.delayed[effectKey{kind, key}]
+	return isDelayed
 }
 
 // FinalStatus returns the true final status of a payment and its time, also if the time is in the future. It returns
@@ -382,11 +373,13 @@ func (o *Operator) FinalStatus(orderID string) (status string, at time.Time, ok 
 	if o == nil { // a name without a platform of its own
 		return "", time.Time{}, false
 	}
-	t := o.transactions[effectKey{KindPayment, orderID}]
-	if t == nil || t.finalAt.IsZero() {
-		return "", time.Time{}, false
-	}
-	return t.finalStatus, t.finalAt, true
+	e := o.accepted[effectKey{KindPayment, orderID}]
+	return e.status, e.at, e.status != ""
+}
+
+func (o *Operator) knows(key effectKey) bool {
+	_, isKnown := o.accepted[key]
+	return isKnown
 }
 
 func (o *Operator) trace(text string, key effectKey) {
@@ -397,4 +390,90 @@ func (o *Operator) trace(text string, key effectKey) {
 	default:
 		o.Trace("operator " + o.Name + ": " + key.kind + " " + key.key + ": " + text)
 	}
+}
+
+// timer is a later event of the platform.
+type timer struct {
+	at  time.Time
+	run func()
+}
+
+// after sets a timer. Timers of one time run in the order in which they were set.
+func (o *Operator) after(wait time.Duration, run func()) {
+	at := o.now.Add(wait)
+	place, _ := slices.BinarySearchFunc(o.timers, at, func(t timer, at time.Time) int {
+		return cmp.Or(t.at.Compare(at), -1)
+	})
+	o.timers = slices.Insert(o.timers, place, timer{at, run})
+}
+
+// Advance lets everything happen at the operator that is due now. What it sends waits for Due.
+func (o *Operator) Advance(now time.Time) {
+	for len(o.timers) > 0 && !o.timers[0].at.After(now) {
+		next := o.timers[0]
+		o.timers = o.timers[1:]
+		if o.now.Before(next.at) {
+			o.now = next.at
+		}
+		next.run()
+	}
+	o.now = now
+}
+
+// Next returns the time of the operator's next own event: a callback, a delayed request or a payer's decision. It
+// returns false if there is none.
+func (o *Operator) Next() (time.Time, bool) {
+	switch {
+	case len(o.posted) > 0:
+		return o.now, true
+	case len(o.timers) > 0:
+		return o.timers[0].at, true
+	}
+	return time.Time{}, false
+}
+
+// Callback is a request that the operator sends to the gateway: a payment callback or an SMS receipt.
+type Callback struct {
+	Kind   string // KindPayment or KindSMS
+	Key    string
+	Status string // that the body claims
+	URL    string
+	Body   []byte
+	// Content is the fault of the callback, or NoFault. CallbackForged comes from an attacker without the callback key.
+	Content Fault
+
+	done func(status int, err error)
+}
+
+// post takes a callback of the platform.
+func (o *Operator) post(out kit.Outgoing, done func(status int, err error)) {
+	content := Fault(out.Hazard)
+	if out.Hazard == kit.CallbackForgedKey {
+		content = CallbackForged
+	}
+	o.trace(strings.TrimSpace("sends "+out.Status+" "+string(content)), effectKey{out.Kind, out.Key})
+	o.posted = append(o.posted, Callback{
+		Kind: out.Kind, Key: out.Key, Status: out.Status, URL: out.URL, Body: out.Body, Content: content, done: done,
+	})
+}
+
+// Due returns the callbacks that the operator sends now, in its order, and removes them. Report the outcome of each one
+// with Report, or it is never retried.
+func (o *Operator) Due(now time.Time) []Callback {
+	o.Advance(now)
+	due := o.posted
+	o.posted = nil
+	return due
+}
+
+var errNoResponse = errors.New("no response")
+
+// Report records the status of the response to a callback, 0 for none. The platform retries one without a 2xx response.
+func (o *Operator) Report(now time.Time, callback Callback, status int) {
+	o.now = now
+	if status == 0 {
+		callback.done(0, errNoResponse)
+		return
+	}
+	callback.done(status, nil)
 }

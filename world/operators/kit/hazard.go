@@ -21,6 +21,7 @@ const (
 	OtherAmount     Hazard = "lookup with another amount"
 	OtherCurrency   Hazard = "lookup with another currency"
 
+	OtherSpellings        Hazard = "other spellings of the statuses"
 	ReversedSuccess       Hazard = "success, then failure"
 	CallbackTwice         Hazard = "callback twice"
 	CallbackReordered     Hazard = "reordered callbacks"
@@ -81,6 +82,7 @@ var hazardTable = []HazardRow{
 	{NotFound, pick, "404 for a payment that exists", nil},
 	{OtherAmount, pick, "the lookup reports the success of another amount", nil},
 	{OtherCurrency, pick, "the lookup reports the success of another currency", nil},
+	{OtherSpellings, with, "the statuses of a payment are written as some platforms write them", respell},
 	{ReversedSuccess, with, "it reports a success, and the failure Wrong.After later; no effect", reverse},
 	{CallbackTwice, with, "each report comes twice", each(func(r Report, _ Wrong) []Report { return []Report{r, r} })},
 	{CallbackReordered, with, "the reports change places; after that of a payment comes pending", reorder},
@@ -160,6 +162,11 @@ func reorder(o Outcome, _ Wrong) Outcome {
 
 func overtake(o Outcome, _ Wrong) Outcome {
 	o.Overtaking = true
+	return o
+}
+
+func respell(o Outcome, _ Wrong) Outcome {
+	o.OtherSpellings = true
 	return o
 }
 

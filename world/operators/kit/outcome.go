@@ -36,6 +36,8 @@ type Outcome struct {
 	Reports []Report `json:"reports,omitempty"`
 	// Overtaking lets a report not wait for those before it.
 	Overtaking bool `json:"overtaking,omitempty"`
+	// OtherSpellings writes the statuses as some platforms do.
+	OtherSpellings bool `json:"other_spellings,omitempty"`
 	// ReversedAfter reports a failure as a success for so long.
 	ReversedAfter time.Duration `json:"reversed_after,omitempty"`
 }

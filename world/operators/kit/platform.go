@@ -43,6 +43,8 @@ type Config struct {
 	Draw func(kind string, k Keys) Outcome
 	// Hazards are the broken promises of the platform; none by default.
 	Hazards Hazards
+	// Applied is called with each effect when it happens, under the lock; nothing by default.
+	Applied func(e Effect)
 }
 
 // WithDefaults returns the settings with the defaults of those that are not set.
@@ -58,6 +60,9 @@ func (config Config) WithDefaults() Config {
 	if config.Client == nil {
 		refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		config.Client = &http.Client{Timeout: callbackTimeout, CheckRedirect: refuse}
+	}
+	if config.Applied == nil {
+		config.Applied = func(Effect) {}
 	}
 	if config.Logf == nil {
 		config.Logf = func(string, ...any) {}

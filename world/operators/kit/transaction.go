@@ -124,10 +124,12 @@ func (p *Platform) All(fits func(*Transaction) bool) []*Transaction {
 // AddEffect records that money moved or that an SMS was sent.
 func (x *index) AddEffect(t *Transaction) {
 	x.effects++
-	t.Effects = append(t.Effects, Effect{
+	e := Effect{
 		Kind: t.Kind, Key: t.Key, Amount: t.Amount, Currency: t.Currency, At: x.Now(), CallbackURL: t.CallbackURL,
 		Operator: x.spec.Operator, number: x.effects,
-	})
+	}
+	t.Effects = append(t.Effects, e)
+	x.config.Applied(e)
 }
 
 // Effects returns the effects of the transactions under a key in the order in which they happened; all for "".

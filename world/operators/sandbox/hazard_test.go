@@ -52,13 +52,15 @@ func TestHazardsOfReports(t *testing.T) {
 		{kit.CallbackWrongToken, kit.Wrong{}, "successful", "", "another-payment"},
 		{kit.CallbackLate, kit.Wrong{After: time.Minute}, "successful", "N T", ""},
 		{kit.CallbackNever, kit.Wrong{}, "", "", ""},
+		{kit.OtherSpellings, kit.Wrong{}, "SUCCESS", "N T", ""},
 		{kit.ReversedSuccess, kit.Wrong{After: time.Minute}, "successful failed", "", ""},
 	} {
 		t.Run(string(c.hazard), func(t *testing.T) {
 			r := drawing(t, c.hazard, c.wrong)
 			checkSummary(t, "response", r.pay("web", "Shop_1", ""), "201")
 			r.clock.Advance(2 * time.Second)
-			equal(t, "status", r.status("Shop_1"), successful)
+			isRespelled := c.hazard == kit.OtherSpellings
+			equal(t, "status", r.status("Shop_1"), map[bool]string{false: successful, true: "SUCCESS"}[isRespelled])
 			equal(t, "late", c.hazard == kit.CallbackLate || c.payment == "", len(r.inbox.bodies) == 0)
 			r.clock.Advance(time.Hour)
 			r.checkCallbacks(c.payment)
@@ -121,6 +123,23 @@ func TestHazardsOfCalls(t *testing.T) {
 	r.clock.Advance(time.Hour)
 	equal(t, "after the window", r.charge("Shop.c1", "5555").summary(), "201")
 	r.checkEffects("c1", 2)
+}
+
+// Each effect is reported once, when it happens. A token that is replaced is refused.
+func TestAppliedAndTokens(t *testing.T) {
+	var applied []string
+	r := newTestSandbox(t, func(c *Config) {
+		c.Applied = func(e kit.Effect) { applied = append(applied, e.Kind+" "+e.Key+" "+e.Amount) }
+	})
+	for range 2 {
+		r.charge("Shop.c1", "5555")
+	}
+	r.pay("tpe", "Shop_1", "0700005555")
+	equal(t, "before the end", applied, []string{"charge Shop.c1 500"})
+	r.clock.Advance(time.Second)
+	equal(t, "after the end", applied, []string{"charge Shop.c1 500", "payment Shop_1 1500.00"})
+	r.sandbox.SetTokens("next")
+	equal(t, "an old token", r.charge("Shop.c2", "5555").summary(), "401 900901")
 }
 
 func TestHazardsOfLookups(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"mobilegateway/shared/market"
@@ -242,10 +243,10 @@ type pageText struct {
 }
 
 // parsePageTexts reads the texts by language: en and fr.
-func parsePageTexts() (texts map[string]pageText, err error) {
+var parsePageTexts = sync.OnceValues(func() (texts map[string]pageText, err error) {
 	err = json.Unmarshal(pageTextSource, &texts)
 	return texts, err
-}
+})
 
 // textFor returns the texts in French for fr, else in English (decision "pay-lang").
 func (s *pages) textFor(lang string) pageText {

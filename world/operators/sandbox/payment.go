@@ -79,6 +79,11 @@ func checkPayment(c *requestChecker, body *paymentBody) {
 	c.check("state", body.State != nil)
 }
 
+// otherSpellings are the statuses with the hazard kit.OtherSpellings.
+var otherSpellings = map[string]string{
+	pending: "INITIATED", successful: "SUCCESS", failed: "FAILED", cancelled: "CANCELED", expired: "EXPIRED",
+}
+
 // paymentPayload is the specification's payload in its order, then the additions of real platforms.
 type paymentPayload struct {
 	Meta struct {
@@ -124,6 +129,9 @@ func paymentPayloadOf(t transaction, payloadType, status string) paymentPayload 
 		Status: status, Amount: t.Amount, OrderID: t.Key, Currency: t.Currency, Reference: o.Reference,
 		CountryCode: o.CountryCode, State: o.State, UserMSISDN: cmp.Or(o.RequestedMSISDN, o.TypedMSISDN),
 		TransactionID: t.Reference, Date: date.Format("2006-01-02 15:04:05"), StatusDescription: description,
+	}
+	if t.Outcome.OtherSpellings {
+		p.Status = otherSpellings[status]
 	}
 	p.Meta.Type, p.Meta.Source, p.Meta.Channel = payloadType, o.Operator, o.Channel
 	return p

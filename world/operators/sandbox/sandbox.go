@@ -56,10 +56,11 @@ type Config struct {
 	After func(d time.Duration, f func())
 	Rand  io.Reader
 	Logf  func(format string, args ...any)
-	// Draw, Hazards and Post are those of the kit, for the simulator.
+	// Draw, Hazards, Post and Applied are those of the kit, for the simulator.
 	Draw    func(kind string, k kit.Keys) kit.Outcome
 	Hazards kit.Hazards
 	Post    func(c kit.Outgoing, done func(status int, err error))
+	Applied func(e kit.Effect)
 }
 
 // Sandbox is one operator platform. It serves the operator names sandbox, orange and mtn alike.
@@ -83,7 +84,7 @@ func New(config Config) (*Sandbox, error) {
 	}
 	settings := kit.Config{
 		Now: config.Now, After: config.After, Rand: config.Rand, Logf: config.Logf, Speed: config.Speed,
-		Draw: config.Draw, Hazards: config.Hazards, Post: config.Post,
+		Draw: config.Draw, Hazards: config.Hazards, Post: config.Post, Applied: config.Applied,
 	}.WithDefaults()
 	config.Logf = settings.Logf
 	config.PageLifetime = cmp.Or(config.PageLifetime, defaultPageLifetime)
@@ -98,7 +99,7 @@ func New(config Config) (*Sandbox, error) {
 	s.injector = &faultInjector{s, newFaultPlan(config.Faults)}
 	s.Platform = kit.New(settings, kit.Spec{
 		Operator: "sandbox", Operations: s.operations(), Authorize: func(c *kit.Call) kit.Response {
-			return checkToken(c, config.Tokens)
+			return checkToken(c, s.config.Tokens)
 		},
 		Faults: faults, Applied: []string{"cut", "garbage", "html", "empty"}, Refusals: refusals,
 		Extension: &kit.Extension{Match: matchesKey, Begin: s.begin, Draw: s.injector.drawMode, Record: s.logCall,
@@ -129,6 +130,11 @@ func (c *Config) validate() error {
 		return errors.New("a token is in TestsTokens and in Tokens or ControlTokens: use another one for tests")
 	}
 	return c.Faults.validate()
+}
+
+// SetTokens replaces the bearer tokens of the operator API.
+func (s *Sandbox) SetTokens(tokens ...string) {
+	s.Locked(func() { s.config.Tokens = tokens })
 }
 
 // Close stops the work in progress and closes the journal. A sandbox that opens the same Dir resumes that work.
