@@ -52,15 +52,16 @@ func (s *Sandbox) call(pattern, kind string, parse func(c *kit.Call, in *request
 			in, _ := c.Parsed.(*request)
 			checker := requestChecker{Call: c}
 			media, _, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
-			checker.refuseIf(err != nil || media != "application/json",
-				invalidPartResponse(http.StatusUnsupportedMediaType, "content-type"))
-			checker.refuseIf(len(c.Body) > kit.MaxBodyBytes,
-				invalidPartResponse(http.StatusRequestEntityTooLarge, "body"))
+			checker.checkWith(http.StatusUnsupportedMediaType, "content-type", err == nil && media == "application/json")
+			checker.checkWith(http.StatusRequestEntityTooLarge, "body", len(c.Body) <= kit.MaxBodyBytes)
 			if in.check(&checker); checker.firstFault.Status != 0 {
 				return checker.firstFault
 			}
 			t, _ := s.find(kind, in.key)
-			return kit.If(t.isReceived(), inFlightResponse(in.key, in.messagePart))
+			if t.isReceived() {
+				return inFlightResponse(in.key, in.messagePart)
+			}
+			return kit.Response{}
 		},
 	}
 }
@@ -71,12 +72,18 @@ type requestChecker struct {
 	firstFault kit.Response
 }
 
-func (c *requestChecker) refuseIf(refuses bool, refusal kit.Response) {
-	c.firstFault = kit.FirstOf(c.firstFault, kit.If(refuses, refusal))
+func (c *requestChecker) refuse(refusal kit.Response) {
+	c.firstFault = kit.FirstOf(c.firstFault, refusal)
 }
 
 func (c *requestChecker) check(part string, valid bool) {
-	c.refuseIf(!valid, invalidPartResponse(http.StatusBadRequest, part))
+	c.checkWith(http.StatusBadRequest, part, valid)
+}
+
+func (c *requestChecker) checkWith(status int, part string, valid bool) {
+	if !valid {
+		c.refuse(invalidPartResponse(status, part))
+	}
 }
 
 func (c *requestChecker) require(part, value string) { c.check(part, value != "") }
@@ -90,7 +97,9 @@ func (c *requestChecker) requireHeaders(names ...string) {
 }
 
 func (c *requestChecker) requireOneOf(part, value string, valid ...string) {
-	c.refuseIf(!slices.Contains(valid, value), errorResponse("SVC0003", part, strings.Join(valid, ", ")))
+	if !slices.Contains(valid, value) {
+		c.refuse(errorResponse("SVC0003", part, strings.Join(valid, ", ")))
+	}
 }
 
 func (c *requestChecker) checkAmount(part, text string) {
@@ -135,10 +144,13 @@ func newToken(random []byte) string { return base64.RawURLEncoding.EncodeToStrin
 // that timing reveals none.
 func checkToken(c *kit.Call, tokens []string) kit.Response {
 	authorization := c.Request.Header.Get("Authorization")
-	return kit.FirstOf(
-		kit.If(authorization == "", errorResponse("900902")),
-		kit.If(!containsToken(tokens, bearerToken(c)), errorResponse("900901")),
-	)
+	switch {
+	case authorization == "":
+		return errorResponse("900902")
+	case !containsToken(tokens, bearerToken(c)):
+		return errorResponse("900901")
+	}
+	return kit.Response{}
 }
 
 // bearerToken returns the token of a call, "" for none or another scheme.

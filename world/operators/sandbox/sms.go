@@ -75,7 +75,9 @@ func (s *Sandbox) parseSMS(c *kit.Call, in *request) error {
 
 func checkSMS(c *requestChecker, m *outboundSMS) {
 	checkAddress := func(status int, value string, valid bool) {
-		c.refuseIf(!valid, withStatus(status, errorResponse("SVC0004", value)))
+		if !valid {
+			c.refuse(withStatus(status, errorResponse("SVC0004", value)))
+		}
 	}
 	c.requireHeaders("X-OAPI-Application-Id", "X-OAPI-Contact-Id")
 	c.requireOneOf("X-OAPI-Resource-Type", c.header("X-OAPI-Resource-Type"), "SMS_OSM")
@@ -92,8 +94,9 @@ func checkSMS(c *requestChecker, m *outboundSMS) {
 	sender := c.Request.PathValue("sender")
 	checkAddress(http.StatusNotFound, sender, sender == m.SenderAddress)
 	c.require("outboundSMSMessageRequest.outboundSMSTextMessage.message", m.OutboundSMSTextMessage.Message)
-	c.refuseIf(charactersOf(m.OutboundSMSTextMessage.Message) > maxCharacters,
-		errorResponse("SVC0280", strconv.Itoa(maxCharacters)))
+	if charactersOf(m.OutboundSMSTextMessage.Message) > maxCharacters {
+		c.refuse(errorResponse("SVC0280", strconv.Itoa(maxCharacters)))
+	}
 	c.require("outboundSMSMessageRequest.senderName", m.SenderName)
 	c.require("outboundSMSMessageRequest.clientCorrelator", m.ClientCorrelator)
 	if m.ReceiptRequest != nil {
