@@ -52,7 +52,7 @@ func newPlatforms(g *gateway, rate int, isSmooth bool) *Platforms {
 	p.stubs.config = platforms.Config{
 		URL: "https://" + platformHost, GatewayURL: platformBaseURL, CallbackSecret: platformSecret,
 		Kit: kit.Config{
-			Now: time.Now, After: p.after, Rand: g.Tape,
+			Now: time.Now, After: p.after, Rand: g.Tape, Applied: p.requests.applied,
 			Client: &http.Client{Transport: &callbacks{g, m, rate}},
 		},
 	}
@@ -103,10 +103,7 @@ func (p *Platforms) SetRoutes(at time.Time, rerouted bool) {
 
 // after runs a timer of a stub as an event of the kernel.
 func (p *Platforms) after(wait time.Duration, run func()) {
-	p.Kernel.At(time.Now().Add(wait), "platform", func() {
-		run()
-		p.requests.report(p.stubs)
-	})
+	p.Kernel.At(time.Now().Add(wait), "platform", run)
 }
 
 // appliedLate is the fault of a call that reaches the platform after lateArrival: sooner than any platform's row takes
@@ -179,7 +176,6 @@ func (p *Platforms) call(request *http.Request, body []byte) outside.Exchange {
 	served.Body = io.NopCloser(bytes.NewReader(body))
 	served.Header.Set("Content-Length", fmt.Sprint(len(body)))
 	recorder := p.stubs.do(served)
-	p.requests.report(p.stubs)
 	p.Logf("platform: %s %s: %d", request.Method, request.URL.Path, recorder.Code)
 	// Orange Web Payment responds 404 to the token of another account.
 	isForeign := recorder.Code == http.StatusNotFound && row.Name == "orange-webpay"
@@ -204,6 +200,5 @@ func (p *Platforms) visit(payer, body string) {
 		visited := httptest.NewRequestWithContext(context.Background(), http.MethodPost, address,
 			strings.NewReader(form))
 		p.Logf("platform: the payer visits a page (%s): %d", action, p.stubs.do(visited).Code)
-		p.requests.report(p.stubs)
 	})
 }

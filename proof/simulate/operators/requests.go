@@ -3,8 +3,6 @@ package operators
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
-	"net/http"
 	"strings"
 
 	"mobilegateway/proof/simulate/outside"
@@ -22,14 +20,12 @@ type requests struct {
 	orders   map[string]string         // the merchant's order_id, by the stub's key
 	effects  map[string]outside.Effect // by upstream key
 	byOrder  map[string]int            // number of effects by order_id
-	reported map[string]int            // effects that were reported to the observer, by prefix
 }
 
 func newRequests(g *gateway, m *Messages) *requests {
 	return &requests{
 		gateway: g, messages: m, sent: map[string]outside.Effect{}, bodies: map[string][]byte{},
 		orders: map[string]string{}, effects: map[string]outside.Effect{}, byOrder: map[string]int{},
-		reported: map[string]int{},
 	}
 }
 
@@ -69,22 +65,9 @@ func (r *requests) remember(row Row, reference string, body []byte) {
 	}
 }
 
-// report passes new effects of the stubs on. An order has one number of effects under all its keys.
-func (r *requests) report(s stubs) {
-	for _, row := range rows {
-		var all []kit.Effect
-		if err := json.Unmarshal(s.control(http.MethodGet, row.prefix+"/stub/v1/effects", nil), &all); err != nil {
-			r.Fail("the effects of %s: %s", row.Name, err)
-			return
-		}
-		for _, happened := range all[r.reported[row.prefix]:] {
-			r.reported[row.prefix]++
-			r.reportOne(row, happened)
-		}
-	}
-}
-
-func (r *requests) reportOne(row Row, happened kit.Effect) {
+// applied passes an effect of a stub on. An order has one number of effects under all its keys.
+func (r *requests) applied(happened kit.Effect) {
+	row := rowOfPath("/" + happened.Operator + "/")
 	effect, order := r.sent[row.prefix+happened.Key], r.orders[row.prefix+happened.Key]
 	if row.Name == SMSPlatform {
 		if effect, order = r.messages.sent(happened.Key); order == "" {
