@@ -124,18 +124,9 @@ var groupFaults = map[Group][]Fault{
 // FaultsOf lists the faults of a group in a fixed order.
 func FaultsOf(group Group) []Fault { return slices.Clone(groupFaults[group]) }
 
-// effectTime is when a request with a fault has its effect.
-type effectTime int
-
-const (
-	effectNow effectTime = iota
-	effectNever
-	effectLate
-)
-
 // faultRow describes what a fault does to a request.
 type faultRow struct {
-	effect effectTime
+	isLost bool // it has no effect now
 	lies   bool
 	// response is that of a server, and of an operator's platform without a mode of its own; nil is the correct one.
 	response *Exchange
@@ -148,7 +139,7 @@ const notApplied = "503"
 
 // hazard is what an operator's platform does.
 func (r faultRow) hazard() kit.Hazard {
-	if r.effect != effectNow {
+	if r.isLost {
 		return cmp.Or(r.mode, notApplied)
 	}
 	return r.mode
@@ -156,25 +147,25 @@ func (r faultRow) hazard() kit.Hazard {
 
 // faultTable has the faults of requests that change the effect or the response.
 var faultTable = map[Fault]faultRow{
-	ConnectRefused:    {effect: effectNever, response: &Exchange{Failure: ConnectionRefused}},
-	ResetBefore:       {effect: effectNever, response: &Exchange{Failure: ConnectionReset}},
+	ConnectRefused:    {isLost: true, response: &Exchange{Failure: ConnectionRefused}},
+	ResetBefore:       {isLost: true, response: &Exchange{Failure: ConnectionReset}},
 	ResetAfter:        {response: &Exchange{Failure: ConnectionReset}},
-	StaleBefore:       {effect: effectNever, response: &Exchange{Failure: StaleConnection}},
+	StaleBefore:       {isLost: true, response: &Exchange{Failure: StaleConnection}},
 	StaleAfter:        {response: &Exchange{Failure: StaleConnection}},
-	HangBefore:        {effect: effectNever, response: &Exchange{Failure: NoResponse}},
+	HangBefore:        {isLost: true, response: &Exchange{Failure: NoResponse}},
 	HangAfter:         {response: &Exchange{Failure: NoResponse}},
-	HangLate:          {effect: effectLate, response: &Exchange{Failure: NoResponse}},
+	HangLate:          {isLost: true, response: &Exchange{Failure: NoResponse}},
 	GarbageBefore:     {mode: "garbage-unapplied"},
 	GarbageAfter:      {mode: "garbage"},
-	ServerErrorBefore: {effect: effectNever, response: new(newResponse(500, "<html>Internal Server Error"))},
+	ServerErrorBefore: {isLost: true, response: new(newResponse(500, "<html>Internal Server Error"))},
 	ServerErrorAfter:  {response: new(newResponse(500, "<html>Internal Server Error"))},
 	ProxyErrorAfter:   {response: new(newResponse(503, "<html>Service Unavailable"))},
 	Unavailable:       {mode: "503"},
-	Throttled:         {effect: effectNever, response: new(newResponse(429, "")), mode: "429"},
+	Throttled:         {isLost: true, response: new(newResponse(429, "")), mode: "429"},
 	Unauthorized:      {mode: "401"},
-	Rejected:          {effect: effectNever, response: new(newResponse(400, "")), mode: "400"},
-	Redirected:        {effect: effectNever, response: new(newResponse(302, "", "Location", "https://b.example/"))},
-	EndpointGone:      {effect: effectNever, response: new(newResponse(410, ""))},
+	Rejected:          {isLost: true, response: new(newResponse(400, "")), mode: "400"},
+	Redirected:        {isLost: true, response: new(newResponse(302, "", "Location", "https://b.example/"))},
+	EndpointGone:      {isLost: true, response: new(newResponse(410, ""))},
 	LieUnavailable:    {lies: true, mode: kit.DeniesApplied},
 	LieDuplicate:      {lies: true, mode: kit.UnseenDuplicate},
 	NotFoundYet:       {mode: kit.NotFoundYet},

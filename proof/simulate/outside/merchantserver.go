@@ -87,7 +87,7 @@ func (s *MerchantServer) Serve(now time.Time, request *http.Request, body []byte
 	}
 	receipt := readReceipt(request, body)
 	receipt.At, receipt.Fault, receipt.Signed = now, fault, s.verify(now, request.Header, body)
-	receipt.Processed = receipt.Signed && row.effect == effectNow
+	receipt.Processed = receipt.Signed && !row.isLost
 	receipt.Acknowledged = receipt.Processed && row.response == nil
 	s.received = append(s.received, receipt)
 	if s.OnReceipt != nil {

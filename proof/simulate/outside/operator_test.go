@@ -3,11 +3,8 @@ package outside
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httptrace"
 	"slices"
 	"strings"
 	"testing"
@@ -92,25 +89,6 @@ func (b *bench) RoundTrip(r *http.Request) (*http.Response, error) {
 		body, _ = io.ReadAll(r.Body)
 	}
 	return b.Serve(b.now, r, body, b.chooser).Result(r)
-}
-
-// sendAll sends the callbacks of a month, all acknowledged, and describes them: "2s successful".
-func (b *bench) sendAll() []string {
-	var lines []string
-	for {
-		next, found := b.Next()
-		if !found || next.After(start.Add(month)) {
-			return lines
-		}
-		for _, callback := range b.Due(next) {
-			line := fmt.Sprint(next.Sub(start), " ", callback.Status)
-			if callback.Content != NoFault {
-				line += ", " + string(callback.Content)
-			}
-			lines = append(lines, line)
-			b.Report(next, callback, http.StatusOK)
-		}
-	}
 }
 
 // driverCall is one call of the driver.
@@ -290,7 +268,8 @@ func TestEffects(t *testing.T) {
 // lookup calls getStatus through the real driver.
 func (b *bench) lookup(t *testing.T) operator.StatusResponse {
 	t.Helper()
-	return b.driver.LookUpPayment(t.Context(), operator.StatusCall{Call: callOf("DemoShop_1"), Channel: "web", Lang: "fr"})
+	call := operator.StatusCall{Call: callOf("DemoShop_1"), Channel: "web", Lang: "fr"}
+	return b.driver.LookUpPayment(t.Context(), call)
 }
 
 func TestDriverReadsLookups(t *testing.T) {
@@ -374,183 +353,6 @@ func TestOperatorReportsAnotherContent(t *testing.T) {
 		}
 		if !slices.Equal(reported, want) {
 			t.Errorf("%s: reported %q, want %q", fault, reported, want)
-		}
-	}
-}
-
-// callbackFaults returns a fault of the payer or of the callbacks that is the choice 1 of its group.
-func callbackFaults(fault Fault) *Faults {
-	for _, group := range []Group{Payers, Receipts, CallbackTimes, CallbackContents} {
-		if slices.Contains(FaultsOf(group), fault) {
-			return only(group, fault)
-		}
-	}
-	return &Faults{}
-}
-
-// callbacksOf are the callbacks of a call with a fault of the payer or of the callbacks.
-func callbacksOf(t *testing.T, call driverCall, fault Fault, choices script) []string {
-	t.Helper()
-	b := newBench(t, callbackFaults(fault), choices)
-	b.OnCall = func(_, _ string, response Exchange) {
-		if (response.Delay > 0) != (fault == CallbackEarly) {
-			t.Errorf("%s: the response is delayed by %s", fault, response.Delay)
-		}
-	}
-	call.send(t.Context(), b)
-	return b.sendAll()
-}
-
-func TestPaymentCallbacks(t *testing.T) {
-	for fault, want := range map[Fault][]string{
-		NoFault:               {"2s successful"},
-		CallbackNever:         nil,
-		CallbackLate:          {"10m2s successful"},
-		CallbackEarly:         {"0s successful"},
-		CallbackTwice:         {"2s successful", "2s successful"},
-		CallbackReordered:     {"2s successful", "3s pending"},
-		CallbackContradicting: {"2s successful", "12s failed"},
-		CallbackForged:        {"1s failed, forged callback", "2s successful"},
-		CallbackWrongAmount:   {"2s successful, callback with a wrong amount"},
-		CallbackWrongToken:    {"2s successful, callback with a wrong notif_token"},
-		CallbackGarbage:       {"2s successful, callback without JSON"},
-		PayerCancels:          {"2s cancelled"},
-		PayerInstant:          {"0s successful"},
-		PayerNever:            nil,
-		LieReversed:           {"2s successful", "12s failed"},
-	} {
-		if diff := cmp.Diff(want, callbacksOf(t, payOn("web"), fault, everyGroup())); diff != "" {
-			t.Errorf("%s: %s", fault, diff)
-		}
-	}
-	choices := everyGroup()
-	choices["operator: order of the contradicting callback"] = 1
-	early := callbacksOf(t, payOn("web"), CallbackContradicting, choices)
-	if diff := cmp.Diff([]string{"1s failed", "2s successful"}, early); diff != "" {
-		t.Errorf("contradicting, before the final status: %s", diff)
-	}
-}
-
-func TestReceipts(t *testing.T) {
-	for fault, want := range map[Fault][]string{
-		NoFault:            {"0s DeliveredToNetwork", "1s DeliveredToTerminal"},
-		ReceiptImpossible:  {"0s DeliveredToNetwork", "1s DeliveryImpossible"},
-		ReceiptUncertain:   {"0s DeliveredToNetwork", "1s DeliveryUncertain"},
-		ReceiptNetworkOnly: {"0s DeliveredToNetwork"},
-		CallbackNever:      nil,
-		CallbackEarly:      {"0s DeliveredToNetwork", "0s DeliveredToTerminal"},
-		CallbackReordered:  {"0s DeliveredToTerminal", "1s DeliveredToNetwork"},
-		CallbackTwice: {
-			"0s DeliveredToNetwork", "0s DeliveredToNetwork", "1s DeliveredToTerminal", "1s DeliveredToTerminal",
-		},
-	} {
-		if diff := cmp.Diff(want, callbacksOf(t, sendSMS, fault, everyGroup())); diff != "" {
-			t.Errorf("%s: %s", fault, diff)
-		}
-	}
-}
-
-// The body and the URL of a callback have its fault, and nothing else is different.
-func TestCallbackContents(t *testing.T) {
-	type contents struct {
-		SameURL, OtherToken, ValidJSON bool
-		Amount                         string
-	}
-	for fault, want := range map[Fault]contents{
-		NoFault:             {true, false, true, "1500"},
-		CallbackForged:      {false, false, true, "1500"},
-		CallbackWrongAmount: {true, false, true, "91500"},
-		CallbackWrongToken:  {true, true, true, "1500"},
-		CallbackGarbage:     {true, false, false, ""},
-	} {
-		b := newBench(t, callbackFaults(fault), everyGroup())
-		payOn("web").send(t.Context(), b)
-		callback := b.Due(start.Add(time.Minute))[0]
-		body := parseDocument(callback.Body)
-		token := body.text("notif_token")
-		got := contents{
-			callback.URL == callbackURL, token == "notif-of-another-payment", body != nil && token != "",
-			body.text("amount"),
-		}
-		if diff := cmp.Diff(want, got); diff != "" || len(callback.URL) != len(callbackURL) {
-			t.Errorf("%s to %s: %s", fault, callback.URL, diff)
-		}
-	}
-}
-
-// An authentic callback without a 2xx response is retried ten times with growing waits, a forged one never.
-func TestCallbackRetries(t *testing.T) {
-	for fault, want := range map[Fault]int{NoFault: 10, CallbackForged: 11} {
-		b := newBench(t, callbackFaults(fault), everyGroup())
-		payOn("web").send(t.Context(), b)
-		sent := 0
-		for next, found := b.Next(); found; next, found = b.Next() {
-			for _, callback := range b.Due(next) {
-				b.Report(next, callback, []int{0, http.StatusServiceUnavailable}[sent%2])
-				sent++
-			}
-		}
-		if sent != want {
-			t.Errorf("%s: sent %d callbacks, want %d", fault, sent, want)
-		}
-	}
-}
-
-// A trace of the request sees what the transport would report.
-func TestExchangeResult(t *testing.T) {
-	cases := map[Failure]struct{ sent, reused, started, complete bool }{
-		NoFailure:         {sent: true, started: true, complete: true},
-		ConnectionRefused: {},
-		ConnectionReset:   {sent: true},
-		StaleConnection:   {sent: true, reused: true},
-		NoResponse:        {sent: true},
-		TruncatedBody:     {sent: true, started: true},
-	}
-	for failure, want := range cases {
-		got := want
-		got.sent, got.reused, got.started, got.complete = false, false, false, false
-		trace := &httptrace.ClientTrace{
-			GetConn:              func(string) { got.sent = false },
-			GotConn:              func(info httptrace.GotConnInfo) { got.sent, got.reused = true, info.Reused },
-			GotFirstResponseByte: func() { got.started = true },
-		}
-		ctx := httptrace.WithClientTrace(t.Context(), trace)
-		request := httptest.NewRequest(http.MethodGet, "https://operator.example.com/", nil).WithContext(ctx)
-		e := Exchange{Status: 200, Body: []byte("body"), Failure: failure}
-		response, err := e.Result(request)
-		if err == nil {
-			_, err = io.ReadAll(response.Body)
-		}
-		got.complete = err == nil
-		if got != want {
-			t.Errorf("failure %d: %+v, want %+v", failure, got, want)
-		}
-	}
-}
-
-// Equal histories have equal hashes, also in another order of keys; each fault changes the hash.
-func TestOperatorHash(t *testing.T) {
-	hash := func(faults *Faults, calls ...driverCall) uint64 {
-		b := newBench(t, faults, everyGroup())
-		for _, call := range calls {
-			call.send(t.Context(), b)
-		}
-		b.Due(b.now)
-		return b.Hash()
-	}
-	pay := payOn("web")
-	want := hash(&Faults{}, pay, sendSMS)
-	if got := hash(&Faults{}, sendSMS, pay); got != want {
-		t.Errorf("the order of the keys changes the hash: %x, %x", got, want)
-	}
-	for _, fault := range []Fault{PayerFails, PayerLate, CallbackForged, CallbackTwice} {
-		if hash(callbackFaults(fault), pay, sendSMS) == want {
-			t.Errorf("%s does not change the hash", fault)
-		}
-	}
-	for _, fault := range []Fault{ResetBefore, FinalRefusal, HangLate, SlowAfter, LieUnavailable} {
-		if hash(only(OperatorCalls, fault), pay, sendSMS) == want {
-			t.Errorf("%s does not change the hash", fault)
 		}
 	}
 }

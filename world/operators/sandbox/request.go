@@ -52,7 +52,8 @@ func (s *Sandbox) call(pattern, kind string, parse func(c *kit.Call, in *request
 			in, _ := c.Parsed.(*request)
 			checker := requestChecker{Call: c}
 			media, _, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
-			checker.checkWith(http.StatusUnsupportedMediaType, "content-type", err == nil && media == "application/json")
+			isJSON := err == nil && media == "application/json"
+			checker.checkWith(http.StatusUnsupportedMediaType, "content-type", isJSON)
 			checker.checkWith(http.StatusRequestEntityTooLarge, "body", len(c.Body) <= kit.MaxBodyBytes)
 			if in.check(&checker); checker.firstFault.Status != 0 {
 				return checker.firstFault
