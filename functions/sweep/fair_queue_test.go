@@ -353,14 +353,14 @@ func TestLostOutcomesCostNoAttempt(t *testing.T) {
 		s.advanceUntilDue(t, e)
 	}
 	s.Ledger.InjectFaults(nil)
-	if after := s.MustGet(t, e); after.Outbox.Head().Attempts != 0 || after.Outbox.OpenClaims != 10 {
+	if after := s.MustGet(t, e); after.Outbox.Head().Attempts != 0 || after.Outbox.UnrecordedAttempts != 10 {
 		t.Fatalf("%d attempts and %d unrecorded ones, want 0 and 10", after.Outbox.Head().Attempts,
-			after.Outbox.OpenClaims)
+			after.Outbox.UnrecordedAttempts)
 	}
 	s.advanceUntilDue(t, e)
-	if after := s.MustGet(t, e); after.Outbox.Head().Attempts != 1 || after.Outbox.OpenClaims != 0 {
+	if after := s.MustGet(t, e); after.Outbox.Head().Attempts != 1 || after.Outbox.UnrecordedAttempts != 0 {
 		t.Errorf("%d attempts and %d unrecorded ones, want 1 and 0", after.Outbox.Head().Attempts,
-			after.Outbox.OpenClaims)
+			after.Outbox.UnrecordedAttempts)
 	}
 	wait := s.nextAttempt(t, e)
 	if wait < 4*time.Second || wait > 6*time.Second {

@@ -31,7 +31,7 @@ func TestStoreMargin(t *testing.T) {
 			t.Errorf("the sweep lasted %s, want 27 s", elapsed)
 		}
 		after, err := c.ledger.Get(t.Context(), e.Key)
-		if err != nil || after.Outbox.Head().Attempts != 1 || after.Outbox.OpenClaims != 0 {
+		if err != nil || after.Outbox.Head().Attempts != 1 || after.Outbox.UnrecordedAttempts != 0 {
 			t.Errorf("%+v, %v; want the attempt recorded", after, err)
 		}
 	})
@@ -95,7 +95,7 @@ func TestOnlyNewConflictsAreCounted(t *testing.T) {
 func TestDeadLetterWithoutOutcome(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreDueNotification("DemoShop_1")
-	e.Outbox.OpenClaims = ledger.MaxOpenClaims
+	e.Outbox.UnrecordedAttempts = ledger.MaxUnrecordedAttempts
 	s.StoreEntry(e)
 	s.runSweep(t)
 	s.AssertReceived(t, 0)

@@ -100,8 +100,8 @@ func claimOf(s ledger.Status) ledger.Claim {
 // claimOfAttempt is a claim of an attempt at the head of an outbox, made when the attempts before it had outcomes.
 func claimOfAttempt(e *ledger.Entry, number int) ledger.DeliveryClaim {
 	return ledger.DeliveryClaim{
-		Notification: ledger.Notification{ID: e.Outbox.Head().ID, Attempts: number - 1},
-		OpenClaims:   e.Outbox.OpenClaims,
+		Notification:       ledger.Notification{ID: e.Outbox.Head().ID, Attempts: number - 1},
+		UnrecordedAttempts: e.Outbox.UnrecordedAttempts,
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Outbox has the notifications of an entry and where they go. OpenClaims and Replays are attributes of their own: an
-// older version keeps an unknown attribute, but would lose a new member of a Notification.
+// Outbox has the notifications of an entry and where they go. UnrecordedAttempts and Replays are attributes of their
+// own: an older version keeps an unknown attribute, but would lose a new member of a Notification.
 type Outbox struct {
 	URL        string // payments: notif_url; SMS: notifyURL; charges: CallOutcome.NotifyURL; "" for none
 	From       AddressSource
@@ -16,8 +16,8 @@ type Outbox struct {
 	// again.
 	Waiting   []Notification
 	Delivered []Notification
-	// OpenClaims counts the claims of the head's next attempt that have no recorded outcome.
-	OpenClaims int
+	// UnrecordedAttempts counts the claims of the head's next attempt that have no recorded outcome.
+	UnrecordedAttempts int
 	// FailedAttempts are the failed delivery attempts, oldest first, at most MaxAttempts.
 	FailedAttempts []FailedAttempt
 	// Replays are the manual replays of notifications, oldest first, at most MaxReplays.
@@ -79,9 +79,9 @@ const (
 	MaxDelivered = 8
 	// MaxAttempts bounds the failed attempts that an entry remembers: the whole schedules of two notifications.
 	MaxAttempts = 20
-	// MaxOpenClaims bounds the claims of one attempt without a recorded outcome: about 23 hours of claims.
-	MaxOpenClaims = 50
-	// ReasonNoOutcome is the reason of a dead letter whose last MaxOpenClaims claims have no outcome.
+	// MaxUnrecordedAttempts bounds the claims of one attempt without a recorded outcome: about 23 hours of claims.
+	MaxUnrecordedAttempts = 50
+	// ReasonNoOutcome is the reason of a dead letter whose last MaxUnrecordedAttempts claims have no outcome.
 	ReasonNoOutcome = "no-outcome"
 	// maxReason bounds the text of a failed attempt's reason, in bytes.
 	maxReason = 200
@@ -98,10 +98,10 @@ const (
 	minParkedCheck, maxParkedCheck = time.Hour, 24 * time.Hour
 )
 
-// claimLease is the lease of a claim. openClaims counts the claims without an outcome, this one included.
-func claimLease(openClaims int) time.Duration {
+// claimLease is the lease of a claim. unrecorded counts the claims without an outcome, this one included.
+func claimLease(unrecorded int) time.Duration {
 	const doublings = 5 // more than maxClaimLease
-	return min(minClaimLease<<min(max(openClaims-1, 0), doublings), maxClaimLease)
+	return min(minClaimLease<<min(max(unrecorded-1, 0), doublings), maxClaimLease)
 }
 
 // Postponement is the wait of an act that could not be done at now, and could first have been done at since. It grows
@@ -158,7 +158,7 @@ func (o *Outbox) enqueue(key Key, status Status, now time.Time) {
 
 // scheduleHead makes the head due: after FastLease if it was never attempted, else at once.
 func (o *Outbox) scheduleHead(now time.Time) {
-	o.OpenClaims = 0
+	o.UnrecordedAttempts = 0
 	head := o.Head()
 	if head == nil {
 		return
@@ -178,11 +178,11 @@ func (o *Outbox) markRelayNotified() {
 	}
 }
 
-// DeliveryClaim is a claim of an attempt at the head of the outbox. The pair of Attempts and OpenClaims is its fence:
-// the failure of an attempt counts only if the entry still has this pair.
+// DeliveryClaim is a claim of an attempt at the head of the outbox. The pair of Attempts and UnrecordedAttempts is its
+// fence: the failure of an attempt counts only if the entry still has this pair.
 type DeliveryClaim struct {
 	Notification
-	OpenClaims int
+	UnrecordedAttempts int
 }
 
 // HeadClaim is the claim on the head as it is. The relay uses it during FastLease, without a write; nil for no head.
@@ -191,7 +191,7 @@ func (o *Outbox) HeadClaim() *DeliveryClaim {
 	if head == nil {
 		return nil
 	}
-	return &DeliveryClaim{Notification: *head, OpenClaims: o.OpenClaims}
+	return &DeliveryClaim{Notification: *head, UnrecordedAttempts: o.UnrecordedAttempts}
 }
 
 // DeliveryDue is true if the head is due for an attempt.
@@ -201,17 +201,17 @@ func (o *Outbox) DeliveryDue(now time.Time) bool {
 }
 
 // ClaimDelivery makes the next attempt the caller's: no other caller claims it before the claim's lease has ended. The
-// lease grows with each claim that has no recorded outcome. After MaxOpenClaims such claims the head becomes a dead
-// letter instead. claim is nil if there is nothing to post. changed is true if the entry changed.
+// lease grows with each claim that has no recorded outcome. After MaxUnrecordedAttempts such claims the head becomes a
+// dead letter instead. claim is nil if there is nothing to post. changed is true if the entry changed.
 func (o *Outbox) ClaimDelivery(now time.Time) (claim *DeliveryClaim, changed bool) {
 	if !o.DeliveryDue(now) {
 		return nil, false
 	}
-	if o.OpenClaims >= MaxOpenClaims {
+	if o.UnrecordedAttempts >= MaxUnrecordedAttempts {
 		return nil, o.DeadLetter(o.Head().ID, ReasonNoOutcome, now)
 	}
-	o.OpenClaims++
-	o.Head().NextAttemptAt = now.Add(claimLease(o.OpenClaims))
+	o.UnrecordedAttempts++
+	o.Head().NextAttemptAt = now.Add(claimLease(o.UnrecordedAttempts))
 	return o.HeadClaim(), true
 }
 
@@ -219,10 +219,10 @@ func (o *Outbox) ClaimDelivery(now time.Time) (claim *DeliveryClaim, changed boo
 // stream then posts nothing. claim is nil, and nothing changed, if the attempt was claimed or made before.
 func (o *Outbox) ClaimFastDelivery(now time.Time) (claim *DeliveryClaim) {
 	head := o.activeHead()
-	if head == nil || head.Attempts > 0 || o.OpenClaims > 0 || !head.NextAttemptAt.After(now) {
+	if head == nil || head.Attempts > 0 || o.UnrecordedAttempts > 0 || !head.NextAttemptAt.After(now) {
 		return nil
 	}
-	o.OpenClaims++
+	o.UnrecordedAttempts++
 	return o.HeadClaim()
 }
 
@@ -253,11 +253,11 @@ func (o *Outbox) MarkDelivered(id string, now time.Time) bool {
 // text of ours without any value of the merchant's.
 func (o *Outbox) RecordFailedAttempt(claim DeliveryClaim, a FailedAttempt, next time.Time) bool {
 	head := o.headWithID(claim.ID)
-	if head == nil || head.Attempts != claim.Attempts || o.OpenClaims != claim.OpenClaims {
+	if head == nil || head.Attempts != claim.Attempts || o.UnrecordedAttempts != claim.UnrecordedAttempts {
 		return false
 	}
 	a.Number, a.Status, a.Reason = claim.Attempts+1, head.Status, a.Reason[:min(len(a.Reason), maxReason)]
-	head.Attempts, head.NextAttemptAt, o.OpenClaims = a.Number, next, 0
+	head.Attempts, head.NextAttemptAt, o.UnrecordedAttempts = a.Number, next, 0
 	head.LastStatus, head.LastReason = a.HTTPStatus, a.Reason
 	o.FailedAttempts = latest(append(o.FailedAttempts, a), MaxAttempts)
 	return true
@@ -296,7 +296,7 @@ func (o *Outbox) Park(now time.Time) bool {
 	if head == nil {
 		return false
 	}
-	head.Parked, head.NextAttemptAt, o.OpenClaims = true, now.Add(firstParkedCheck), 0
+	head.Parked, head.NextAttemptAt, o.UnrecordedAttempts = true, now.Add(firstParkedCheck), 0
 	return true
 }
 
@@ -331,5 +331,5 @@ func (o *Outbox) Unpark(now time.Time) bool {
 // attempted, and no earlier version has woken the relay for it. The stream's filter reads an attribute with this value.
 func (o *Outbox) WakesRelay() bool {
 	head := o.activeHead()
-	return head != nil && head.Attempts == 0 && o.OpenClaims == 0 && !head.RelayNotified
+	return head != nil && head.Attempts == 0 && o.UnrecordedAttempts == 0 && !head.RelayNotified
 }

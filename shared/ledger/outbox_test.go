@@ -25,7 +25,7 @@ func TestClaimDelivery(t *testing.T) {
 		30 * time.Minute,
 	} {
 		claim, changed := e.Outbox.ClaimDelivery(now)
-		if claim == nil || !changed || claim.Attempts != 0 || claim.OpenClaims != i+1 || claim.ID != id {
+		if claim == nil || !changed || claim.Attempts != 0 || claim.UnrecordedAttempts != i+1 || claim.ID != id {
 			t.Fatalf("claim %d without an outcome: %+v", i+1, claim)
 		}
 		if wait := dueAt(e).Sub(now); wait != lease || e.Outbox.WakesRelay() {
@@ -75,10 +75,11 @@ func TestClaimFastDelivery(t *testing.T) {
 			}
 			continue
 		}
-		if claim.OpenClaims != 1 || e.Outbox.OpenClaims != 1 || e.Outbox.WakesRelay() || !dueAt(e).Equal(end) {
+		if claim.UnrecordedAttempts != 1 || e.Outbox.UnrecordedAttempts != 1 || e.Outbox.WakesRelay() ||
+			!dueAt(e).Equal(end) {
 			t.Errorf("%s: claim %+v, wakes the relay: %v, %s", name, claim, e.Outbox.WakesRelay(), summary(e))
 		}
-		if later, _ := e.Outbox.ClaimDelivery(end); later == nil || later.OpenClaims != 2 {
+		if later, _ := e.Outbox.ClaimDelivery(end); later == nil || later.UnrecordedAttempts != 2 {
 			t.Errorf("%s: the sweep's claim %+v, want the second", name, later)
 		}
 	}
@@ -95,8 +96,8 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 			t.Fatalf("nothing to claim after %d claims", claims)
 		}
 		if claim == nil {
-			if claims != ledger.MaxOpenClaims {
-				t.Errorf("given up after %d claims, want %d", claims, ledger.MaxOpenClaims)
+			if claims != ledger.MaxUnrecordedAttempts {
+				t.Errorf("given up after %d claims, want %d", claims, ledger.MaxUnrecordedAttempts)
 			}
 			break
 		}
@@ -108,9 +109,10 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 	if age := now.Sub(began); age < 20*time.Hour || age > 26*time.Hour {
 		t.Errorf("given up after %s, want about 23 hours", age)
 	}
-	if head := e.Outbox.Head(); head.Status != ledger.DeliveredToNetwork || e.Outbox.OpenClaims != 0 ||
+	if head := e.Outbox.Head(); head.Status != ledger.DeliveredToNetwork || e.Outbox.UnrecordedAttempts != 0 ||
 		dueAt(e).IsZero() {
-		t.Errorf("head %+v, %d open claims, due %s: want the next status", head, e.Outbox.OpenClaims, dueAt(e))
+		t.Errorf("head %+v, %d unrecorded attempts, due %s: want the next status",
+			head, e.Outbox.UnrecordedAttempts, dueAt(e))
 	}
 	if !e.Outbox.MarkDelivered(first, now) || e.Outbox.Head().Status != ledger.DeliveredToNetwork {
 		t.Error("a late 2xx of the dead letter does not count")

@@ -59,7 +59,8 @@ func (o *Outbox) Waits(now time.Time) bool {
 		return head != nil
 	}
 	// Without its lease, the time of the next attempt is when the last claim was made.
-	inProgress := o.OpenClaims > 0 && now.Before(head.NextAttemptAt.Add(minClaimLease-claimLease(o.OpenClaims)))
+	extended := claimLease(o.UnrecordedAttempts) - minClaimLease
+	inProgress := o.UnrecordedAttempts > 0 && now.Before(head.NextAttemptAt.Add(-extended))
 	return !inProgress && head.NextAttemptAt.After(now.Add(FastLease))
 }
 

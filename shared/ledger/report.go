@@ -120,16 +120,16 @@ func (r StatusReport) Contradicts(e *Entry) bool { return e.Amount.mismatch(r) !
 // relay's own attempt leaves no trace if it dies, so a claimed first attempt may follow one.
 func (e *Entry) UserSMSClaim() UserSMSClaim {
 	s := e.UserSMS
-	afterRelay := s.OpenClaims == 1 && s.Attempts == 0 && e.Outbox.URL != ""
+	afterRelay := s.UnrecordedAttempts == 1 && s.Attempts == 0 && e.Outbox.URL != ""
 	return UserSMSClaim{
-		Attempts: s.Attempts, OpenClaims: s.OpenClaims,
-		MayHaveBeenSent: s.MaybeSent || s.OpenClaims > 1 || afterRelay,
+		Attempts: s.Attempts, UnrecordedAttempts: s.UnrecordedAttempts,
+		MayHaveBeenSent: s.MaybeSent || s.UnrecordedAttempts > 1 || afterRelay,
 	}
 }
 
 // ClaimUserSMS makes the next attempt at the payer's SMS the caller's: no other caller claims it before the claim's
-// lease has ended. After MaxOpenClaims claims without an outcome the SMS becomes unknown instead. claim is nil if there
-// is nothing to send. changed is true if the entry changed.
+// lease has ended. After MaxUnrecordedAttempts claims without an outcome the SMS becomes unknown instead. claim is nil
+// if there is nothing to send. changed is true if the entry changed.
 func (e *Entry) ClaimUserSMS(now time.Time) (claim *UserSMSClaim, changed bool) {
 	if !e.UserSMS.Due(now) {
 		return nil, false

@@ -74,11 +74,11 @@ func TestSendNowIsFenced(t *testing.T) {
 	e := message(waiting)
 	before := *e.Outbox.HeadClaim()
 	e.Outbox.Head().NextAttemptAt = start.Add(time.Hour)
-	e.Outbox.OpenClaims = 7 // a claim from long ago
+	e.Outbox.UnrecordedAttempts = 7 // a claim from long ago
 	if !e.Outbox.SendNow(start.Add(40 * time.Minute)) {
 		t.Fatal("not sent")
 	}
-	before.OpenClaims = 7
+	before.UnrecordedAttempts = 7
 	if e.Outbox.RecordFailedAttempt(before, failedAttempt(1, 500, ""), start) {
 		t.Error("a failure of the attempt before was recorded")
 	}

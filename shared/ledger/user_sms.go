@@ -4,11 +4,11 @@ import "time"
 
 // UserSMS is the SMS to the payer of a successful payment (decision "user-sms").
 type UserSMS struct {
-	State      UserSMSState
-	At         time.Time // the next attempt while due
-	Attempts   int       // attempts with a recorded outcome
-	OpenClaims int       // claims since the last recorded outcome
-	MaybeSent  bool      // an attempt may have reached the operator
+	State              UserSMSState
+	At                 time.Time // the next attempt while due
+	Attempts           int       // attempts with a recorded outcome
+	UnrecordedAttempts int       // claims since the last recorded outcome
+	MaybeSent          bool      // an attempt may have reached the operator
 }
 
 // UserSMSState is the state of the SMS to the payer of a successful payment.
@@ -22,26 +22,26 @@ const (
 	UserSMSUnknown UserSMSState = "unknown"
 )
 
-// UserSMSClaim is a claim of an attempt to send the payer's SMS. The pair of Attempts and OpenClaims is its fence, as
-// of a DeliveryClaim. MayHaveBeenSent is true if an earlier attempt may have reached the operator.
+// UserSMSClaim is a claim of an attempt to send the payer's SMS. The pair of Attempts and UnrecordedAttempts is its
+// fence, as of a DeliveryClaim. MayHaveBeenSent is true if an earlier attempt may have reached the operator.
 type UserSMSClaim struct {
-	Attempts        int
-	OpenClaims      int
-	MayHaveBeenSent bool
+	Attempts           int
+	UnrecordedAttempts int
+	MayHaveBeenSent    bool
 }
 
 // Due is true if the payer's SMS is due for an attempt.
 func (s *UserSMS) Due(now time.Time) bool { return s.State == UserSMSDue && !s.At.After(now) }
 
-// claim makes the next attempt the caller's, or the SMS unknown after MaxOpenClaims claims without an outcome. It
-// returns whether the caller may send.
+// claim makes the next attempt the caller's, or the SMS unknown after MaxUnrecordedAttempts claims without an outcome.
+// It returns whether the caller may send.
 func (s *UserSMS) claim(now time.Time) bool {
-	if s.OpenClaims >= MaxOpenClaims {
+	if s.UnrecordedAttempts >= MaxUnrecordedAttempts {
 		s.State, s.At = UserSMSUnknown, time.Time{}
 		return false
 	}
-	s.OpenClaims++
-	s.At = now.Add(claimLease(s.OpenClaims))
+	s.UnrecordedAttempts++
+	s.At = now.Add(claimLease(s.UnrecordedAttempts))
 	return true
 }
 
@@ -69,12 +69,12 @@ func (s *UserSMS) Record(claim UserSMSClaim, outcome UserSMSOutcome) bool {
 	case s.State == "" || s.State == UserSMSSent:
 		return false
 	case outcome.State == UserSMSSent:
-	case s.State != UserSMSDue || s.Attempts != claim.Attempts || s.OpenClaims != claim.OpenClaims:
+	case s.State != UserSMSDue || s.Attempts != claim.Attempts || s.UnrecordedAttempts != claim.UnrecordedAttempts:
 		return false
 	}
 	s.MaybeSent = claim.MayHaveBeenSent || s.MaybeSent || outcome.MaybeSent
 	s.State, s.At = outcome.State, time.Time{}
-	s.Attempts, s.OpenClaims = claim.Attempts+1, 0
+	s.Attempts, s.UnrecordedAttempts = claim.Attempts+1, 0
 	if outcome.State == UserSMSDue {
 		s.At = outcome.NextAttemptAt
 	}

@@ -62,7 +62,7 @@ func TestUserSMSClaimsWithoutOutcome(t *testing.T) {
 	e := dueUserSMS()
 	for claims := 0; e.UserSMS.State == ledger.UserSMSDue; claims++ {
 		claim, changed := e.ClaimUserSMS(e.UserSMS.At)
-		if !changed || (claim == nil) != (claims == ledger.MaxOpenClaims) {
+		if !changed || (claim == nil) != (claims == ledger.MaxUnrecordedAttempts) {
 			t.Fatalf("claim %d: %+v, changed: %v", claims, claim, changed)
 		}
 	}

@@ -133,7 +133,7 @@ func parts() []part {
 			for i := range waiting {
 				waiting[i].RelayNotified = false // each write records it
 			}
-			return []any{waiting, e.Outbox.OpenClaims}
+			return []any{waiting, e.Outbox.UnrecordedAttempts}
 		}},
 		{ledger.PartDeliveries, "deliveries", func(e *ledger.Entry) []any {
 			return []any{e.Outbox.Delivered, e.Outbox.FailedAttempts}

@@ -37,8 +37,8 @@ var notificationVariants = []variant{
 		name: "attempts-never-counted", breaks: "a notification is posted without limit", invariants: []int{7, 8},
 		world: serverDown(1),
 		edits: []edit{{
-			outboxFile, "head.Attempts, head.NextAttemptAt, o.OpenClaims = a.Number, next, 0",
-			"head.NextAttemptAt, o.OpenClaims = next, 0",
+			outboxFile, "head.Attempts, head.NextAttemptAt, o.UnrecordedAttempts = a.Number, next, 0",
+			"head.NextAttemptAt, o.UnrecordedAttempts = next, 0",
 		}},
 	},
 	{
@@ -46,7 +46,7 @@ var notificationVariants = []variant{
 		world: serverDown(1),
 		edits: []edit{{
 			outboxFile, "a.Number, a.Status, a.Reason = claim.Attempts+1,",
-			"a.Number, a.Status, a.Reason = claim.Attempts+claim.OpenClaims+1,",
+			"a.Number, a.Status, a.Reason = claim.Attempts+claim.UnrecordedAttempts+1,",
 		}},
 	},
 	{
@@ -83,8 +83,8 @@ var notificationVariants = []variant{
 	{
 		name: "failure-not-rescheduled", breaks: "a failed attempt has no next one", invariants: []int{8},
 		edits: []edit{{
-			outboxFile, "head.Attempts, head.NextAttemptAt, o.OpenClaims = a.Number, next, 0",
-			"head.Attempts, head.NextAttemptAt, o.OpenClaims = a.Number, time.Time{}, 0",
+			outboxFile, "head.Attempts, head.NextAttemptAt, o.UnrecordedAttempts = a.Number, next, 0",
+			"head.Attempts, head.NextAttemptAt, o.UnrecordedAttempts = a.Number, time.Time{}, 0",
 		}},
 	},
 	{

@@ -237,7 +237,7 @@ func FuzzDecodeImage(f *testing.F) {
 
 func TestSchemaCoversTheDerivedAttributes(t *testing.T) {
 	e := ledgertest.Full(t)
-	e.Outbox.Waiting, e.Outbox.OpenClaims = []ledger.Notification{{ID: "1"}}, 0
+	e.Outbox.Waiting, e.Outbox.UnrecordedAttempts = []ledger.Notification{{ID: "1"}}, 0
 	encoded := encode(t, e)
 	for _, definition := range dynamo.Schema("table").AttributeDefinitions {
 		_, isText := encoded[*definition.AttributeName].(*types.AttributeValueMemberS)
