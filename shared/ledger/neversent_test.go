@@ -62,7 +62,7 @@ func TestEndNeverSent(t *testing.T) {
 func TestAfterNeverSent(t *testing.T) {
 	released := func() *ledger.Entry {
 		e := reserved(ledger.Payment)
-		e.Route.Account, e.Route.UpstreamKey, e.DriverData = "mtn-momo/ci", "uuid", "material"
+		e.Route.Account, e.Route.UpstreamKey, e.DriverData = "mtn-momo/ci", "uuid", "driver data"
 		e.ApplyOutcome("owner", unknown, start)
 		e.EndNeverSent(start.Add(15 * time.Minute))
 		return e
@@ -75,9 +75,9 @@ func TestAfterNeverSent(t *testing.T) {
 		t.Fatalf("a retry: %v, want it taken over", got)
 	}
 	next := released().TakeOver(incoming, "second", now)
-	if next.Route.Account != "mtn-momo/ci" || next.Route.UpstreamKey != "uuid" || next.DriverData != "material" ||
+	if next.Route.Account != "mtn-momo/ci" || next.Route.UpstreamKey != "uuid" || next.DriverData != "driver data" ||
 		next.EverUnknown {
-		t.Errorf("the retry has account %s, key %s, material %q, ever unknown %v",
+		t.Errorf("the retry has account %s, key %s, driver data %q, ever unknown %v",
 			next.Route.Account, next.Route.UpstreamKey, next.DriverData, next.EverUnknown)
 	}
 	incoming.Request.Fingerprint = "other"
@@ -94,8 +94,9 @@ func TestAfterNeverSent(t *testing.T) {
 	}
 }
 
-// decision "prepare": only the owner of a live reservation stores material, because the payment follows at once.
-func TestStoreMaterial(t *testing.T) {
+// decision "prepare": only the owner of a live reservation stores the driver's data, because the payment follows at
+// once.
+func TestStoreDriverData(t *testing.T) {
 	for _, c := range []struct {
 		name, owner string
 		before      func(*ledger.Entry)
@@ -114,22 +115,22 @@ func TestStoreMaterial(t *testing.T) {
 	} {
 		e := reserved(ledger.Payment)
 		c.before(e)
-		got := e.StoreDriverData(c.owner, "material", c.now)
-		if got != c.want || (e.DriverData == "material") != c.want {
-			t.Errorf("%s: stored %v, material %q; want %v", c.name, got, e.DriverData, c.want)
+		got := e.StoreDriverData(c.owner, "driver data", c.now)
+		if got != c.want || (e.DriverData == "driver data") != c.want {
+			t.Errorf("%s: stored %v, driver data %q; want %v", c.name, got, e.DriverData, c.want)
 		}
 	}
 }
 
-// A response's material is stored with it, and never replaces what was stored before the call.
-func TestMaterialOfResponse(t *testing.T) {
-	withMaterial := done
-	withMaterial.DriverData = "from the response"
+// A response's driver data is stored with it, and never replaces what was stored before the call.
+func TestDriverDataOfResponse(t *testing.T) {
+	withDriverData := done
+	withDriverData.DriverData = "from the response"
 	for before, want := range map[string]string{"": "from the response", "prepared": "prepared"} {
 		e := reserved(ledger.Payment)
 		e.DriverData = before
-		if e.ApplyOutcome("owner", withMaterial, start); e.DriverData != want {
-			t.Errorf("material %q after %q, want %q", e.DriverData, before, want)
+		if e.ApplyOutcome("owner", withDriverData, start); e.DriverData != want {
+			t.Errorf("driver data %q after %q, want %q", e.DriverData, before, want)
 		}
 	}
 }
