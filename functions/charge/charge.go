@@ -140,7 +140,7 @@ func explainOtherBody(err error, a *operation.Attempt) error {
 			parts = append(parts, part.name)
 		}
 	}
-	f.Reason, f.Part = "other-body", strings.Join(parts, ", ")
+	f.Reason, f.Part = fault.ReasonOtherBody, strings.Join(parts, ", ")
 	return f
 }
 

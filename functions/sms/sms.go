@@ -184,7 +184,7 @@ func describeFirst(err error, a *operation.Attempt) error {
 	case first.State == ledger.Done || hasStatus:
 		f.Location = resource.MessageURL(a.Request.BaseURL, first.Request.Sender, first.ID)
 	case first.State == ledger.Unknown || first.State == ledger.Reserved:
-		f.Reason = "other-body"
+		f.Reason = fault.ReasonOtherBody
 	}
 	return f
 }

@@ -65,6 +65,9 @@ type Fault struct {
 	Cause error
 }
 
+// ReasonOtherBody is the Reason of a request whose key belongs to a request with another body.
+const ReasonOtherBody = "other-body"
+
 // OperatorException is an exception of the OneAPI family as an operator sent it.
 type OperatorException struct {
 	// MessageID is SVCnnnn, POLnnnn or 9009xx.
