@@ -115,7 +115,8 @@ const (
 	ResolveManually
 	CloseUnknowable
 	EndRetention
-	// The writes of other items.
+	// The writes of other items. They do not take their transition: each is the only write of its method, so the call
+	// names the row. There is no entry before and after it to compare. proof/imports compares its callers.
 	BindReference
 	MoveDue
 	BindMessage
