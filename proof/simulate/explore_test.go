@@ -176,8 +176,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// The reductions, and the repetition of recorded calls, lose nothing: with them and without them a world has the same
-// final states. With -exhaustive it compares larger worlds too.
+// The reductions lose nothing: with them and without them a world has the same final states.
+// With -exhaustive it compares larger worlds too.
 func TestReductions(t *testing.T) {
 	worlds := []explore.Scope{
 		{Kind: "charge", Actors: "RR", Faults: 1}, {Kind: "sms", Actors: "RC", Faults: 1},

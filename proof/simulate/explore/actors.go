@@ -16,7 +16,6 @@ type stage struct{ gates }
 // newInstance makes an instance of a function, "" for a program of a person.
 func (x stage) newInstance(function string) *instance {
 	i := &instance{Instance: x.Kernel.NewInstance(function), function: function, pending: map[string]access{}}
-	i.drawFrom(uint64(i.Number())) //nolint:gosec // positive
 	i.seen.inOrder = x.scope.Full
 	i.parts = wiring.NewDependencies(x.connect(i), x.Environment)
 	if function == "" {
@@ -57,7 +56,7 @@ func (x stage) addRequest(name string) *actor {
 	a.enabled = func() bool { return x.scope.Full || before == nil || before.started }
 	a.start = func() {
 		x.requests++
-		a.drawFrom(firstRequest + x.requests)
+		a.DrawFrom(firstRequest + x.requests)
 		x.invoke(a, o.Event(), func(r deployment.Result) {
 			response, came := x.ResponseOf(o.Function, r)
 			if !came {
@@ -130,7 +129,7 @@ func (x stage) addRelay() {
 	a.start = func() {
 		batch := x.records
 		x.records = nil
-		a.NamesTasks = a.calls.invocations > 0 || len(batch) > 1 // tasks of an earlier batch may not have ended
+		a.NamesTasks = a.invocations > 0 || len(batch) > 1 // tasks of an earlier batch may not have ended
 		x.invoke(a, model.LambdaEvent(batch...), func(r deployment.Result) {
 			if r.Lost || r.Err != nil {
 				x.records = append(batch, x.records...)
@@ -150,7 +149,7 @@ func (x stage) invoke(a *actor, payload []byte, done func(deployment.Result)) {
 	x.perform(a, done, func() deployment.Result {
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
-		return x.handle(ctx, a.instance, payload)
+		return a.handle(ctx, payload)
 	})
 }
 

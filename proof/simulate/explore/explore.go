@@ -10,6 +10,7 @@ import (
 	"mobilegateway/proof/simulate/deployment"
 	"mobilegateway/proof/simulate/fixture"
 	"mobilegateway/proof/simulate/history"
+	"mobilegateway/proof/simulate/merchants"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
 	model "mobilegateway/world/dynamodb"
@@ -30,20 +31,13 @@ var errKnown = errors.New("known state")
 func Explore(scope Scope, newWorld Maker, maxRuns int, inBubble func(func())) Exploration {
 	s := newPart(scope.From, scope.Until)
 	s.keepsPaths = scope.Paths
-	r := newRecorded()
+	var order *merchants.Order // as each run begins with it
 	e, reported, more := Exploration{}, time.Now(), true
 	for ; more && (maxRuns == 0 || s.runs < maxRuns); more = s.next() {
 		s.begin()
-		r.reset()
-		once := func() {
-			e.Violation = exploreOnce(&run{scope: scope, search: s, recorded: r, quietFor: quietEnd}, newWorld, nil)
-		}
-		inBubble(once)
-		for r.missing != 0 {
-			s.takeBack()
-			r.runCode()
-			inBubble(once)
-		}
+		inBubble(func() {
+			e.Violation = exploreOnce(&run{scope: scope, search: s, made: &order, quietFor: quietEnd}, newWorld, nil)
+		})
 		if e.Violation != nil {
 			e.Long++
 			inBubble(func() { e.Violation = replayPath(scope, s, newWorld, &e.Story) })
@@ -66,8 +60,8 @@ func replayPath(scope Scope, s *search, newWorld Maker, story *[]string) error {
 	again := newSearch()
 	again.isReplay = true
 	again.path = append(again.path, s.path...)
-	return exploreOnce(
-		&run{scope: scope, search: again, recorded: newRecorded(), quietFor: history.QuietTime}, newWorld, story)
+	r := &run{scope: scope, search: again, made: new(*merchants.Order), quietFor: history.QuietTime}
+	return exploreOnce(r, newWorld, story)
 }
 
 // exploreOnce runs one path. Call it in a bubble.
@@ -145,8 +139,8 @@ func (x stage) addActors() {
 
 // newOrder makes the order of the world. The first run of a search makes it, the others begin with its copy.
 func (x explorer) newOrder() {
-	if first := x.recorded.order; first != nil {
-		o := *first
+	if *x.made != nil {
+		o := **x.made
 		x.order = x.world.Take(&o)
 		return
 	}
@@ -157,7 +151,7 @@ func (x explorer) newOrder() {
 	s.Operators = []string{"sandbox"}
 	x.order = x.world.Add(&s, function, payChannels[x.scope.Kind])
 	made := *x.order
-	x.recorded.order = &made
+	*x.made = &made
 }
 
 // exploredCredentials is the operators' secret with one operator only: the functions parse it in each run.

@@ -1,12 +1,9 @@
 package explore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -21,24 +18,17 @@ import (
 // ports connect one instance with the models, and note what it sees of them.
 type ports struct {
 	gates
-	i                    *instance
-	client               client
-	toOperator, toServer transport
+	i *instance
 }
-
-// portsOf are the ports of an instance.
-func portsOf(i *instance) *ports { return i.log.(*ports) }
 
 // connect connects an instance with the models. Short waits take no time, so that many orders of the same calls lead to
 // the same state.
 func (x gates) connect(i *instance) wiring.Outside {
 	p := &ports{gates: x, i: i}
-	i.log = p
-	p.client = client{Client: model.NewClient(x.Database), ports: p}
-	p.client.Gate = func(ctx context.Context, call model.Call) model.Decision { return x.tableGate(ctx, i, call) }
-	p.client.Late = func(call model.Call, apply func()) { x.applyLate(i, call, apply) }
-	p.toOperator, p.toServer = transport{p, resourceOperator}, transport{p, resourceMerchant}
-	var database wiring.DynamoDB = p.client
+	c := client{Client: model.NewClient(x.Database), ports: p}
+	c.Gate = func(ctx context.Context, call model.Call) model.Decision { return x.tableGate(ctx, i, call) }
+	c.Late = func(call model.Call, apply func()) { x.applyLate(i, call, apply) }
+	var database wiring.DynamoDB = c
 	if x.scope.Bug != nil {
 		database = x.scope.Bug(database)
 	}
@@ -46,8 +36,8 @@ func (x gates) connect(i *instance) wiring.Outside {
 		DynamoDB:          func() wiring.DynamoDB { return database },
 		SecretSource:      func() secret.Source { return p },
 		OpenDynamoDB:      func(context.Context) error { return nil },
-		OperatorTransport: p.toOperator,
-		MerchantTransport: p.toServer,
+		OperatorTransport: transport{p, resourceOperator},
+		MerchantTransport: transport{p, resourceMerchant},
 		Now:               i.Now,
 		Rand:              p,
 		Sleep: func(ctx context.Context, wait time.Duration) error {
@@ -65,12 +55,10 @@ func (x gates) connect(i *instance) wiring.Outside {
 // sleep lets the instance wait.
 func (p *ports) sleep(ctx context.Context, wait time.Duration) error {
 	i := p.i
-	p.record(ctx, i, func(ctx context.Context, i *instance) { _ = portsOf(i).sleep(ctx, wait) })
 	name := "wait after " + i.seen.last
 	err := i.Sleep(ctx, wait)
 	p.crashAfter(i, "a wait")
 	i.seen.add(i.sightOf(ctx, name), errorDigest(err))
-	p.goOn(i)
 	return err
 }
 
@@ -78,26 +66,15 @@ func (p *ports) sleep(ctx context.Context, wait time.Duration) error {
 // seen.
 func (p *ports) Read(buffer []byte) (int, error) {
 	i := p.i
-	if i.hasTasks {
-		p.record(context.Background(), i, func(_ context.Context, i *instance) {
-			i.hasTasks = true
-			_, _ = portsOf(i).Read(make([]byte, len(buffer)))
-		})
-	}
 	_, _ = i.Read(buffer) // it never fails
 	if i.hasTasks {
 		i.seen.add(i.seen.last, hashBytes(buffer))
-		p.goOn(i)
 	}
 	return len(buffer), nil
 }
 
-// Write records and passes on the log lines of the instance. It drops those of a crashed one.
+// Write passes on the log lines of the instance. It drops those of a crashed one.
 func (p *ports) Write(line []byte) (int, error) {
-	if p.mustRecord(p.i) {
-		f := p.follow(p.i)
-		f.lines = append(f.lines, slices.Clone(line))
-	}
 	if !p.i.Crashed() {
 		p.Observer.Logged(p.i.Name, line)
 	}
@@ -126,19 +103,6 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	i := t.i
-	if t.mustRecord(i) {
-		sent, isToOperator := request.Clone(context.Background()), t.resource == resourceOperator // without t
-		t.record(request.Context(), i, func(ctx context.Context, i *instance) {
-			again, to := sent.Clone(ctx), portsOf(i).toServer
-			if isToOperator {
-				to = portsOf(i).toOperator
-			}
-			again.Body = io.NopCloser(bytes.NewReader(body))
-			if response, err := to.RoundTrip(again); err == nil {
-				_ = response.Body.Close()
-			}
-		})
-	}
 	name := deployment.CallOf(request)
 	t.gate(request.Context(), i, name, reductions{t.run}.requestAccess(t.resource, request.Method, name))
 	response := t.serve(request, body)
@@ -153,7 +117,6 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.crashAfter(i, "the wait for "+name)
 	}
 	i.seen.add(sight, uint64(time.Now().UnixNano()))
-	t.goOn(i)
 	return response.Result(request)
 }
 
@@ -188,14 +151,12 @@ func (c client) writing(name string) client {
 	return c
 }
 
-// see makes a call with a fate, and notes its result. again makes it in another instance.
+// see makes a call with a fate, and notes its result.
 func see[I, O any](
 	ctx context.Context, c client, in *I,
 	call func(*model.Client, context.Context, *I, ...options) (*O, error),
-	again func(client, context.Context, *I, ...options) (*O, error),
 ) (*O, error) {
 	p, i := c.ports, c.ports.i
-	p.record(ctx, i, func(ctx context.Context, i *instance) { _, _ = again(portsOf(i).client, ctx, in) })
 	made := &tableCall{}
 	out, err := call(c.Client, context.WithValue(ctx, tableCallKey{}, made), in)
 	digest := uint64(0)
@@ -206,7 +167,6 @@ func see[I, O any](
 	if c.writes != "" && err == nil {
 		p.crashAfter(i, c.writes)
 	}
-	p.goOn(i)
 	return out, err
 }
 
@@ -214,32 +174,32 @@ func see[I, O any](
 func (c client) PutItem(
 	ctx context.Context, in *dynamodb.PutItemInput, _ ...options,
 ) (*dynamodb.PutItemOutput, error) {
-	return see(ctx, c.writing("PutItem "+*in.TableName), in, (*model.Client).PutItem, client.PutItem)
+	return see(ctx, c.writing("PutItem "+*in.TableName), in, (*model.Client).PutItem)
 }
 
 // GetItem implements the client's operation.
 func (c client) GetItem(
 	ctx context.Context, in *dynamodb.GetItemInput, _ ...options,
 ) (*dynamodb.GetItemOutput, error) {
-	return see(ctx, c, in, (*model.Client).GetItem, client.GetItem)
+	return see(ctx, c, in, (*model.Client).GetItem)
 }
 
 // UpdateItem implements the client's operation.
 func (c client) UpdateItem(
 	ctx context.Context, in *dynamodb.UpdateItemInput, _ ...options,
 ) (*dynamodb.UpdateItemOutput, error) {
-	return see(ctx, c.writing("UpdateItem "+*in.TableName), in, (*model.Client).UpdateItem, client.UpdateItem)
+	return see(ctx, c.writing("UpdateItem "+*in.TableName), in, (*model.Client).UpdateItem)
 }
 
 // TransactWriteItems implements the client's operation.
 func (c client) TransactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...options,
 ) (*dynamodb.TransactWriteItemsOutput, error) {
-	return see(ctx, c.writing("TransactWriteItems"), in, (*model.Client).TransactWriteItems, client.TransactWriteItems)
+	return see(ctx, c.writing("TransactWriteItems"), in, (*model.Client).TransactWriteItems)
 }
 
 // Query implements the client's operation. The actors see an index as it is when they start: a key that is listed too
 // late or too early is read again before anything is done to it.
 func (c client) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...options) (*dynamodb.QueryOutput, error) {
-	return see(ctx, c, in, (*model.Client).Query, client.Query)
+	return see(ctx, c, in, (*model.Client).Query)
 }

@@ -53,7 +53,7 @@ type run struct {
 	world    World
 	scope    Scope
 	search   *search
-	recorded *recorded
+	made     **merchants.Order // the order of the first run, as it was made; the others begin with its copy
 	order    *merchants.Order
 	budget   int // faults left
 	accesses map[string]access

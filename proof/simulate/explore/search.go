@@ -29,16 +29,7 @@ type search struct {
 	depth      int // the longest path
 	// isReplay is true for the repetition of one path: known ends are run again.
 	isReplay bool
-	entered  []entered // by the run, to take back
-	begun    int       // the length of the path when the run began
-	until    []int     // the values of the choices at which the search ends, nil for none
-}
-
-// entered is a state that a run entered, with what was known of it before.
-type entered struct {
-	state  uint64
-	before int8
-	known  bool
+	until    []int // the values of the choices at which the search ends, nil for none
 }
 
 func newSearch() *search {
@@ -59,7 +50,6 @@ func newPart(from, until []int) *search {
 // begin starts the next run.
 func (s *search) begin() {
 	s.place, s.frozen = 0, false
-	s.entered, s.begun = s.entered[:0], len(s.path)
 	s.runs++
 }
 
@@ -103,7 +93,6 @@ func (s *search) enter(state uint64, faultsLeft int) bool {
 		s.frozen = true
 		return false
 	}
-	s.entered = append(s.entered, entered{state, before, known})
 	s.states[state] = int8(faultsLeft) //nolint:gosec // below ten
 	return true
 }
@@ -128,17 +117,4 @@ func (s *search) next() bool {
 		s.path = s.path[:len(s.path)-1]
 	}
 	return false
-}
-
-// takeBack takes a run back, and prepares another one of the same path.
-func (s *search) takeBack() {
-	for _, e := range slices.Backward(s.entered) {
-		if e.known {
-			s.states[e.state] = e.before
-		} else {
-			delete(s.states, e.state)
-		}
-	}
-	s.entered, s.path = s.entered[:0], s.path[:s.begun]
-	s.place, s.frozen = 0, false
 }
