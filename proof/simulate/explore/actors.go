@@ -35,7 +35,7 @@ func (x stage) newActor(kind rune, name, function string) *actor {
 
 // offer lets the search start an actor.
 func (x stage) offer(a *actor) {
-	a.started, a.ended, a.made, a.hasResult = false, false, access{}, false
+	a.started, a.ended = false, false
 	x.Kernel.At(time.Time{}, a.name, func() {
 		if x.isQuiet {
 			return

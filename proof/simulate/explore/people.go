@@ -14,17 +14,9 @@ import (
 
 // personAct is one act of a person on the entry. It is nil if it does not apply.
 type personAct struct {
-	name    string
-	reaches access
-	do      func(ctx context.Context) error
+	name string
+	do   func(ctx context.Context) error
 }
-
-// These are what the acts of a person can reach.
-var (
-	resolving = access{writes: resourceEntry | resourceLimit}
-	replaying = access{writes: resourceEntry}
-	enabling  = access{writes: resourceEntry | resourceHealth}
-)
 
 // addPerson adds one act of a person: resolve an unknown outcome by what the operator knows, replay notifications, or
 // enable an endpoint. The search chooses among those that apply.
@@ -39,7 +31,6 @@ func (x stage) addPerson() {
 		act := acts[x.search.choose("which act", len(acts))]
 		x.Logf("person: %s", act.name)
 		a.seen.add("act", hashBytes([]byte(act.name)))
-		a.act = act.reaches
 		x.perform(a, func(r deployment.Result) {
 			if r.Err != nil {
 				x.Logf("person: %s", r.Err)
@@ -62,13 +53,13 @@ func (x stage) personActs(a *actor) []personAct {
 			}
 		}
 		if m, known := x.truth(e); known && e.Clone().ResolveManually(m, now) == nil {
-			acts = append(acts, personAct{"resolves as " + m.Outcome, resolving, change(
+			acts = append(acts, personAct{"resolves as " + m.Outcome, change(
 				func(e *ledger.Entry) (ledger.Transition, error) {
 					return ledger.ResolveManually, e.ResolveManually(m, ledger.Timestamp(time.Now()))
 				})})
 		}
 		if replayable(e) != "" {
-			acts = append(acts, personAct{"replays the notifications", replaying, change(
+			acts = append(acts, personAct{"replays the notifications", change(
 				func(e *ledger.Entry) (ledger.Transition, error) {
 					id := replayable(e)
 					replayed := id != "" && e.Outbox.ReplayNotification(id, ledger.Timestamp(time.Now()))
@@ -76,7 +67,7 @@ func (x stage) personActs(a *actor) []personAct {
 				})})
 		}
 		if x.disabledEndpoint() {
-			acts = append(acts, personAct{"enables the endpoint", enabling, func(ctx context.Context) error {
+			acts = append(acts, personAct{"enables the endpoint", func(ctx context.Context) error {
 				return x.enableEndpoint(ctx, a.instance, e.Key, e.Outbox.URL)
 			}})
 		}

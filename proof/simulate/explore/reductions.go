@@ -43,43 +43,14 @@ var footprints = map[rune]access{
 	actorPerson: {writes: resourceEntry | resourceLimit | resourceHealth},
 }
 
-// once are the calls that an invocation makes at most once: the payer's SMS and the notification.
-const once = resourcePayerSMS | resourceMerchant
-
-// footprint is what the further calls of an actor can reach.
+// footprint is what the calls of an actor can reach.
 func (x reductions) footprint(a *actor) access {
 	reaches := footprints[a.kind]
-	switch a.kind {
-	case actorPerson:
-		if a.started {
-			reaches = a.act
-		}
-	case actorFirst, actorCallback:
-		// A function that has written to the ledger after its calls of the operator makes no further one.
-		if a.hasResult && x.moreCallbacks == 0 {
-			reaches.reads &^= resourceOperator | resourcePayerSMS
-			reaches.writes &^= resourceOperator | resourcePayerSMS
-		}
-	case actorSweep, actorRelay:
-		if a.started && !a.NamesTasks {
-			reaches.writes &^= a.made.writes & once
-		}
-	}
 	if x.isHealthQuiet() {
 		reaches.reads |= reaches.writes & resourceHealth
 		reaches.writes &^= resourceHealth
 	}
 	return reaches
-}
-
-// addCall adds a call to those that an actor has made.
-func (a *actor) addCall(made access) {
-	const atOperator = resourceOperator | resourcePayerSMS
-	hasCalled := (a.made.reads|a.made.writes)&atOperator != 0
-	isCall := (made.reads|made.writes)&atOperator != 0
-	a.hasResult = a.hasResult || hasCalled && !isCall && made.writes != 0
-	a.made.reads |= made.reads
-	a.made.writes |= made.writes
 }
 
 // isHealthQuiet reports whether no actor will write the health of an endpoint: no delivery has failed, and none can. A
@@ -116,7 +87,6 @@ func (x reductions) checkAccess(i *instance, name string, made access) {
 		if made.writes&^reaches.writes != 0 || made.reads&^(reaches.reads|reaches.writes) != 0 {
 			x.Fail("explore: the call %s is outside of the footprint of %s", name, a.name)
 		}
-		a.addCall(made)
 		for _, other := range i.pending {
 			if !i.NamesTasks && other.meets(made) {
 				x.Fail("explore: %s makes two calls at once that meet, one is %s", a.name, name)
@@ -142,7 +112,7 @@ func (x reductions) isAlone(a alternative, all []alternative) bool {
 	hasSibling := slices.ContainsFunc(all, func(o alternative) bool { return o.task == a.task && o.place != a.place })
 	for _, other := range x.actors {
 		switch {
-		case other.over() || x.neverStarts(other):
+		case other.over():
 		case other.Instance == a.task && other.started:
 			// Calls that a function makes at once do not meet, but a crash in one of them prevents the others.
 			if hasSibling && (x.budget > 0 || other.NamesTasks && x.footprint(other).meets(made)) {
@@ -162,17 +132,4 @@ func (x reductions) mayWait(a *actor) bool {
 	}
 	next, soon := x.nextCallback()
 	return x.moreCallbacks > 0 || len(x.callbacks) == 0 && (!soon || next.After(time.Now()))
-}
-
-// neverStarts reports whether an actor is a callback, and nothing is left that the operator could report.
-func (x reductions) neverStarts(a *actor) bool {
-	if a.kind != actorCallback || a.started || len(x.callbacks) > 0 {
-		return false
-	}
-	if x.operator != nil {
-		if _, found := x.operator.Next(); found {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(x.actors, func(other *actor) bool { return other.kind == actorFirst && !other.over() })
 }

@@ -30,9 +30,6 @@ type actor struct {
 	// stalled is true if time passes, or has passed, before the next step of its invocation. That is at stalledAt.
 	stalled   bool
 	stalledAt time.Time
-	made      access // by the calls so far
-	hasResult bool   // it has written to a table after its calls of the operator
-	act       access // of a person: what the chosen act can reach
 	*instance
 	enabled func() bool
 	start   func()
