@@ -187,7 +187,8 @@ func TestReductions(t *testing.T) {
 		{Kind: "sms", Actors: "CL", Start: "accepted", Faults: 2},
 		{Kind: "pay-web", Actors: "SL", Start: "reported"},
 		{Kind: "pay-web", Actors: "LA", Start: "reported"},
-		{Kind: "pay-web", Actors: "CLA", Start: "accepted"}, // the relay gets two records at once
+		{Kind: "sms", Actors: "CLA", Start: "accepted", Faults: 1}, // a delivery fails late
+		{Kind: "pay-web", Actors: "CLA", Start: "accepted"},        // the relay gets two records at once
 	}
 	if *exhaustive != "" {
 		worlds = append(worlds, []explore.Scope{

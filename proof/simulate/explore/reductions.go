@@ -7,7 +7,6 @@ import (
 
 	"mobilegateway/proof/simulate/deployment"
 	"mobilegateway/proof/simulate/kernel"
-	"mobilegateway/proof/simulate/outside"
 )
 
 // letTimePass lets the kernel advance to the first timed task.
@@ -43,26 +42,6 @@ var footprints = map[rune]access{
 	actorPerson: {writes: resourceEntry | resourceLimit | resourceHealth},
 }
 
-// footprint is what the calls of an actor can reach.
-func (x reductions) footprint(a *actor) access {
-	reaches := footprints[a.kind]
-	if x.isHealthQuiet() {
-		reaches.reads |= reaches.writes & resourceHealth
-		reaches.writes &^= resourceHealth
-	}
-	return reaches
-}
-
-// isHealthQuiet reports whether no actor will write the health of an endpoint: no delivery has failed, and none can. A
-// delivery also fails if time passes during it: another call hangs, or an actor waits.
-func (x reductions) isHealthQuiet() bool {
-	failed := func(r outside.Receipt) bool { return r.Fault != outside.NoFault }
-	if x.budget > 0 || x.timePassed || slices.ContainsFunc(x.actors, x.mayWait) {
-		return false
-	}
-	return !slices.ContainsFunc(x.server().Received(), failed)
-}
-
 // requestAccess is what an HTTP request reads or writes.
 func (x reductions) requestAccess(server resources, method, name string) access {
 	switch {
@@ -83,7 +62,7 @@ func (x reductions) checkAccess(i *instance, name string, made access) {
 		if a.instance != i || x.isQuiet {
 			continue
 		}
-		reaches := x.footprint(a)
+		reaches := footprints[a.kind]
 		if made.writes&^reaches.writes != 0 || made.reads&^(reaches.reads|reaches.writes) != 0 {
 			x.Fail("explore: the call %s is outside of the footprint of %s", name, a.name)
 		}
@@ -115,10 +94,10 @@ func (x reductions) isAlone(a alternative, all []alternative) bool {
 		case other.over():
 		case other.Instance == a.task && other.started:
 			// Calls that a function makes at once do not meet, but a crash in one of them prevents the others.
-			if hasSibling && (x.budget > 0 || other.NamesTasks && x.footprint(other).meets(made)) {
+			if hasSibling && (x.budget > 0 || other.NamesTasks && footprints[other.kind].meets(made)) {
 				return false
 			}
-		case x.mayWait(other), x.footprint(other).meets(made):
+		case x.mayWait(other), footprints[other.kind].meets(made):
 			return false
 		}
 	}

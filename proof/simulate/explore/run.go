@@ -81,10 +81,8 @@ type outer struct {
 
 // clock is how time passes.
 type clock struct {
-	jumps        int
-	timePassed   bool // or may pass, while an actor delivers: it can have passed its deadline
-	lastSelected time.Time
-	jumpTo       time.Time
+	jumps  int
+	jumpTo time.Time
 }
 
 // lateWrite is a write that is applied later.
@@ -158,13 +156,6 @@ func (x *run) nextCallback() (time.Time, bool) {
 func (x *run) actorOf(task *kernel.Instance) *actor {
 	place := slices.IndexFunc(x.actors, func(a *actor) bool { return a.Instance == task })
 	return x.actors[place]
-}
-
-// anyDelivers reports whether an actor that delivers notifications acts.
-func (x *run) anyDelivers() bool {
-	return slices.ContainsFunc(x.actors, func(a *actor) bool {
-		return (a.kind == actorSweep || a.kind == actorRelay) && a.inFlight()
-	})
 }
 
 // mayJump reports whether time may still pass to a timer.

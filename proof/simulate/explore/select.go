@@ -18,10 +18,6 @@ func (x selector) selectNext(ready []kernel.Waiting, firstTimed time.Time) int {
 	if x.search.frozen {
 		return letTimePass // the run ends before the next step
 	}
-	if now := time.Now(); now.After(x.lastSelected) {
-		x.timePassed = x.timePassed || x.preparing == nil && x.anyDelivers()
-		x.lastSelected = now
-	}
 	if !x.jumpTo.IsZero() {
 		if time.Now().Before(x.jumpTo) {
 			return letTimePass
@@ -130,11 +126,8 @@ func (x selector) alternatives(ready []kernel.Waiting, firstTimed time.Time) []a
 	slices.SortStableFunc(all, func(a, b alternative) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
 	})
-	if !firstTimed.IsZero() && x.preparing == nil {
-		x.timePassed = x.timePassed || x.anyDelivers()
-		if x.stallCost(ready) <= x.budget {
-			all = append(all, alternative{place: letTimePass, name: "time"})
-		}
+	if !firstTimed.IsZero() && x.preparing == nil && x.stallCost(ready) <= x.budget {
+		all = append(all, alternative{place: letTimePass, name: "time"})
 	}
 	return append(all, x.possibleJumps(ready, firstTimed)...)
 }
