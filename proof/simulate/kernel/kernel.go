@@ -28,6 +28,18 @@ const maxIdleSteps = 3600
 // stackSpace makes a stack of 16 KB, the largest size that the runtime keeps for the next goroutines.
 const stackSpace = 12 << 10
 
+// Waiting is a task or an event that can be resumed now.
+type Waiting struct {
+	// Name is the name of the outside call or of the event.
+	Name string
+	// Instance is nil for an event.
+	Instance *Instance
+}
+
+// Selector chooses the next one of those that can be resumed. firstTimed is the time of the first one that waits for a
+// time, zero for none. A negative number lets time pass to it.
+type Selector func(ready []Waiting, firstTimed time.Time) int
+
 // Kernel schedules one history.
 type Kernel struct {
 	// Observe, if set, is called between two steps, when every task is parked. An error ends the history.
