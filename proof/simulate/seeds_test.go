@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,6 +23,7 @@ var (
 	workerCount  = flag.Int("workers", 0, "processes of TestSeeds; 0 for GOMAXPROCS, 1 for its own process")
 	platformStep = flag.Int("platforms", 10,
 		"each n-th seed is a history of the operators' platforms; 1 for all, 0 for none")
+	wholeStory  = flag.Bool("all", false, "show all lines of a story, not only those about what was violated")
 	maxFailures = flag.Int("failures", 20, "number of failing seeds after which TestSeeds stops; 0 for no bound")
 )
 
@@ -139,48 +139,15 @@ func TestWorkersGiveSameReport(t *testing.T) {
 	}
 }
 
-// showShrunk looks for the simplest history whose violation has the same form, and logs its story. It first drops whole
-// orders.
+// showShrunk logs the story of the simplest history whose violation has the same form.
 func showShrunk(t *testing.T, seed uint64, failed Result, options Options) {
 	t.Helper()
-	form, choices, runs := formOf(failed.Violation), failed.Choices, 0
-	fails := func(choices *tape.Tape) (Result, bool) {
-		runs++
-		result := runHistory(t, choices, options)
-		return result, result.Violation != nil && formOf(result.Violation) == form
-	}
-	for place := range failed.Orders {
-		kept := options.Without
-		options.Without = append(slices.Clone(kept), place)
-		for _, candidate := range []*tape.Tape{tape.FromChoices(choices), tape.FromSeed(seed)} {
-			if result, isSame := fails(candidate); isSame {
-				choices, kept = result.Choices, options.Without
-				break
-			}
-		}
-		options.Without = kept
-	}
-	shortest := tape.Shrink(choices, maxShrinkRuns, func(choices []int) bool {
-		_, isSame := fails(tape.FromChoices(choices))
-		return isSame
+	reduced := Reduce(seed, failed, options, maxShrinkRuns, func(choices *tape.Tape, options Options) Result {
+		return runHistory(t, choices, options)
 	})
 	t.Logf("shrunk from %d orders to %d, and from %d to %d choices that are not zero, in %d runs:", failed.Orders,
-		failed.Orders-len(options.Without), nonZero(failed.Choices), nonZero(shortest), runs)
-	options.Story = true
-	logStory(t, runHistory(t, tape.FromChoices(shortest), options))
-}
-
-// The parts of a violation that differ between two histories of one defect: words with a digit, quoted texts, and
-// bodies.
-var (
-	variableParts = regexp.MustCompile(`"[^"]*"|\S*\d\S*|(Open|Limit)Shop\S*`)
-	bodyPart      = regexp.MustCompile(`(?s)\{.*`)
-)
-
-// formOf is a violation without the parts that differ between two histories of one defect.
-func formOf(violation error) string {
-	number, text, _ := strings.Cut(violation.Error(), ":")
-	return number + ":" + variableParts.ReplaceAllString(bodyPart.ReplaceAllString(text, ""), "#")
+		reduced.Kept, nonZero(failed.Choices), nonZero(reduced.Choices), reduced.Runs)
+	logStory(t, reduced.Result)
 }
 
 // TestFormOf compares the forms of violations.

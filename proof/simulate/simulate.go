@@ -32,10 +32,11 @@ type Options struct {
 type Result struct {
 	Violation error
 	Choices   []int
-	Story     []string
-	Counts    history.Counts
-	Orders    int
-	Simulated time.Duration
+	// Story has all lines, and Related those about what was violated.
+	Story, Related []string
+	Counts         history.Counts
+	Orders         int
+	Simulated      time.Duration
 	// Faults has the number of injected faults by kind, and Sites the outside calls of functions.
 	Faults map[string]int
 	Sites  history.Sites
@@ -55,7 +56,7 @@ func Run(choices *tape.Tape, options Options) Result {
 	}
 	w.Run()
 	return Result{
-		Violation: w.Violation, Choices: choices.Values(), Story: w.Story, Counts: w.Counts,
+		Violation: w.Violation, Choices: choices.Values(), Story: w.Story, Related: relatedLines(w), Counts: w.Counts,
 		Orders: len(w.Merchants.Orders), Simulated: time.Since(history.Start), Faults: w.FaultCounts(), Sites: w.Sites,
 	}
 }

@@ -27,10 +27,15 @@ func runHistory(t *testing.T, choices *tape.Tape, options Options) (result Resul
 	return result
 }
 
-// logStory logs the story of a history.
+// logStory logs the story of a history: with a violation only the lines about it, unless -all is set.
 func logStory(t *testing.T, result Result) {
 	t.Helper()
-	for _, line := range result.Story {
+	story := result.Story
+	if result.Violation != nil && !*wholeStory {
+		story = result.Related
+		t.Logf("%d of %d lines; -all shows all", len(story), len(result.Story))
+	}
+	for _, line := range story {
 		t.Log(line)
 	}
 	if result.Violation != nil {
@@ -47,6 +52,18 @@ func TestWithout(t *testing.T) {
 		none.Counts.Requests != 0 {
 		t.Errorf("%d orders; %d requests, then %d and %d without orders", all.Orders, all.Counts.Requests,
 			fewer.Counts.Requests, none.Counts.Requests)
+	}
+}
+
+// TestHasWord compares names in the lines of a story: a longer name is another one.
+func TestHasWord(t *testing.T) {
+	for text, want := range map[string]bool{
+		"stored pay#OpenShop_1 v2": true, "of OpenShop_1: failed": true, "the end of OpenShop_1": true,
+		"OpenShop_12 and OpenShop_1": true, "stored pay#OpenShop_12 v2": false, "OpenShop_1r": false,
+	} {
+		if got := hasWord(text, "OpenShop_1"); got != want {
+			t.Errorf("%q has the name: %v, want %v", text, got, want)
+		}
 	}
 }
 

@@ -105,7 +105,7 @@ func (c *Checker) Changed(change mirror.Change, writer *deployment.Instance) {
 		c.callbacks.released[t.after.Key] = true
 	}
 	if c.HasStory {
-		c.Logf("stored %s %s", change.Key, mirror.Describe(t.after))
+		c.Logf("%s: stored %s %s", writer.Program(), change.Key, mirror.Describe(t.after))
 	}
 	if t.before != nil && !t.before.PastRetention(time.Now().Add(history.MaxSkew)) {
 		c.finality.keepsNewer(change)

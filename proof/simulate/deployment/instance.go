@@ -29,6 +29,14 @@ type Instance struct {
 // Is reports whether the instance is one of a function; nil is none.
 func (i *Instance) Is(function string) bool { return i != nil && i.Function == function }
 
+// Program names the function or the program of the instance; nil is the history itself.
+func (i *Instance) Program() string {
+	if i == nil {
+		return "history"
+	}
+	return i.Function
+}
+
 // Invocation is one invocation of an instance; the zero value is none.
 type Invocation struct {
 	instance *Instance

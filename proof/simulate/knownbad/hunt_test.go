@@ -32,7 +32,7 @@ func TestHunt(t *testing.T) {
 	if at < 0 {
 		t.Fatalf("there is no variant %q: set -variant", *huntVariant)
 	}
-	_ = runHistory(t, 0, &variants[at], "") // the first history makes what all histories share
+	_ = runHistory(t, tape.FromSeed(0), &variants[at], "", simulate.Options{}) // the first history makes what all histories share
 	found, started := finding{}, time.Now()
 	if *huntKnown != 0 {
 		try(t, &variants[at], *huntKnown, &found)
@@ -54,37 +54,55 @@ func TestHunt(t *testing.T) {
 func try(t *testing.T, v *variant, seed uint64, found *finding) {
 	t.Helper()
 	found.Histories++
-	violation := runHistory(t, seed, v, v.name)
+	result := runHistory(t, tape.FromSeed(seed), v, v.name, simulate.Options{})
+	violation := result.Violation
 	if violation == nil {
 		return
 	}
 	invariant := invariantOf(violation)
-	switch shipped := runHistory(t, seed, v, ""); {
+	switch shipped := runHistory(t, tape.FromSeed(seed), v, "", simulate.Options{}).Violation; {
 	case shipped != nil:
 		found.Shipped = fmt.Sprintf("seed %d: %s", seed, shipped)
 	case slices.Contains(v.invariants, invariant):
 		found.Seed, found.Invariant, found.Violation = seed, invariant, violation.Error()
+		reduce(t, v, result, found)
 	default:
 		found.Other = fmt.Sprintf("seed %d: %s", seed, violation)
 	}
 }
 
+// reduce keeps the story of the simplest history that the variant violates in the same way. It does not simplify
+// histories that go on and on, which take minutes.
+func reduce(t *testing.T, v *variant, result simulate.Result, found *finding) {
+	t.Helper()
+	const longHistory = 50_000 // steps
+	maxRuns := 300
+	if result.Counts.Steps > longHistory {
+		maxRuns = 0
+	}
+	reduced := simulate.Reduce(found.Seed, result, simulate.Options{}, maxRuns,
+		func(choices *tape.Tape, options simulate.Options) simulate.Result {
+			return runHistory(t, choices, v, v.name, options)
+		})
+	found.Story, found.AllLines = reduced.Related, len(reduced.Story)
+}
+
 // runHistory runs one history of a variant's world in a bubble. bug is the variant's name, or "" for the code as it
 // ships. A history with a violation may stop in the middle of an invocation; the bubble then panics about its tasks.
-func runHistory(t *testing.T, seed uint64, v *variant, bug string) (violation error) {
+func runHistory(
+	t *testing.T, choices *tape.Tape, v *variant, bug string, options simulate.Options,
+) (result simulate.Result) {
 	t.Helper()
 	active.Use(bug)
 	defer active.Use("")
 	defer func() {
-		if panicked := recover(); panicked != nil && violation == nil {
+		if panicked := recover(); panicked != nil && result.Violation == nil {
 			panic(panicked)
 		}
 	}()
-	synctest.Test(t, func(*testing.T) {
-		violation = simulate.Run(tape.FromSeed(seed).Force(v.world),
-			simulate.Options{Platforms: v.platforms}).Violation
-	})
-	return violation
+	options.Platforms = v.platforms
+	synctest.Test(t, func(*testing.T) { result = simulate.Run(choices.Force(v.world), options) })
+	return result
 }
 
 var invariantNumber = regexp.MustCompile(`^invariant (\d+):`)

@@ -36,6 +36,8 @@ type finding struct {
 	Other     string // the last violation of an invariant that the variant does not name
 	Shipped   string // the last violation by the code as it ships, on the way
 	Seconds   float64
+	Story     []string // of the simplest history, without what is not about the violation
+	AllLines  int      // of its whole story
 }
 
 // TestKnownBad compiles all variants, and lets the simulator find each of them within -seeds seeds.
@@ -54,6 +56,7 @@ func TestKnownBad(t *testing.T) {
 		known[name] = found.Seed
 	}
 	t.Logf("found:\n%s", renderFindings(findings))
+	checkStories(t, findings)
 	if *record {
 		writeSeeds(t, known)
 	}
@@ -91,6 +94,29 @@ func huntAll(t *testing.T, program string, known map[string]uint64, names *regex
 	return findings
 }
 
+// checkStories checks that a newcomer can read the stories: half of them have at most 40 lines, nine of ten at most 80.
+func checkStories(t *testing.T, findings map[string]finding) {
+	t.Helper()
+	var printed, whole []int
+	for _, found := range findings {
+		if len(found.Story) > 0 {
+			printed, whole = append(printed, len(found.Story)), append(whole, found.AllLines)
+		}
+	}
+	if len(printed) == 0 {
+		return
+	}
+	slices.Sort(printed)
+	slices.Sort(whole)
+	median, ninth := len(printed)/2, (len(printed)*9-1)/10
+	t.Logf("lines of %d stories: median %d, nine of ten %d, most %d; of whole stories %d, %d and %d", len(printed),
+		printed[median], printed[ninth], slices.Max(printed), whole[median], whole[ninth], slices.Max(whole))
+	const mostAtMedian, mostAtNinth, fewest = 40, 80, 50 // few variants are no sample of all
+	if len(printed) >= fewest && (printed[median] > mostAtMedian || printed[ninth] > mostAtNinth) {
+		t.Errorf("the stories are too long: want at most %d and %d lines", mostAtMedian, mostAtNinth)
+	}
+}
+
 // longestFirst puts the variants first whose histories do not end: these run for a hundred times as long.
 func longestFirst(a, b variant) int {
 	rank := func(v variant) int {
@@ -126,8 +152,8 @@ func renderFindings(findings map[string]finding) string {
 		case hunted && found.Seed == 0:
 			_, _ = fmt.Fprintf(rows, "%s\tNOT FOUND\t%d histories\t%.1f s\n", v.name, found.Histories, found.Seconds)
 		case hunted:
-			_, _ = fmt.Fprintf(rows, "%s\tseed %d\t%d histories\t%.1f s\tinvariant %d\t%.100s\n", v.name, found.Seed,
-				found.Histories, found.Seconds, found.Invariant, found.Violation)
+			_, _ = fmt.Fprintf(rows, "%s\tseed %d\t%d histories\t%.1f s\tinvariant %d\t%d lines\t%.100s\n", v.name,
+				found.Seed, found.Histories, found.Seconds, found.Invariant, len(found.Story), found.Violation)
 		}
 	}
 	_ = rows.Flush()
