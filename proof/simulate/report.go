@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mobilegateway/proof/simulate/history"
+	"mobilegateway/shared/ledger"
 )
 
 // Report sums up histories. The zero value is an empty report.
@@ -17,12 +18,13 @@ type Report struct {
 	Hours      float64 // of simulated time, which can be more than a time.Duration has
 	Faults     map[string]int
 	Sites      history.Sites
+	Rows       map[string]int
 }
 
 // Add adds the result of a history.
 func (r *Report) Add(result Result) {
 	if r.Faults == nil {
-		r.Faults, r.Sites = map[string]int{}, history.Sites{}
+		r.Faults, r.Sites, r.Rows = map[string]int{}, history.Sites{}, map[string]int{}
 	}
 	r.Histories++
 	if result.Violation != nil {
@@ -36,6 +38,9 @@ func (r *Report) Add(result Result) {
 	r.Counts.Commands += result.Counts.Commands
 	for kind, number := range result.Faults {
 		r.Faults[kind] += number
+	}
+	for name, number := range result.Rows {
+		r.Rows[name] += number
 	}
 	for _, site := range result.Sites {
 		total := r.Sites.Of(site.Function, site.Call)
@@ -69,6 +74,12 @@ func (r *Report) String() string {
 	text.WriteString("\n| Fault | Injected |\n|---|---:|\n")
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
 		row(kind, r.Faults[kind])
+	}
+	text.WriteString("\n| First row that allows a write | Writes |\n|---|---:|\n")
+	for _, t := range ledger.Rows() { // the narrow rows hide wide ones, so 0 does not say that no write was of a row
+		if t.Changes != ledger.OtherItem {
+			row(t.Name, r.Rows[t.Name])
+		}
 	}
 	text.WriteString("\n| Function | Outside call | Calls | Crashes before | Crashes after |\n")
 	text.WriteString("|---|---|---:|---:|---:|\n")

@@ -40,6 +40,7 @@ type Result struct {
 	// Faults has the number of injected faults by kind, and Sites the outside calls of functions.
 	Faults map[string]int
 	Sites  history.Sites
+	Rows   map[string]int // the writes of entries, by the row of the table of transitions
 }
 
 // Run runs one history. Call it in a bubble of testing/synctest.
@@ -58,5 +59,6 @@ func Run(choices *tape.Tape, options Options) Result {
 	return Result{
 		Violation: w.Violation, Choices: choices.Values(), Story: w.Story, Related: relatedLines(w), Counts: w.Counts,
 		Orders: len(w.Merchants.Orders), Simulated: time.Since(history.Start), Faults: w.FaultCounts(), Sites: w.Sites,
+		Rows: w.Rows,
 	}
 }

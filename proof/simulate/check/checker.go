@@ -32,6 +32,7 @@ type Checker struct {
 	callbacks     callbacks
 	isolation     isolation
 	runbooks      runbooks
+	writes        writes
 }
 
 // New makes a checker of a deployment. Watch completes it.
@@ -46,6 +47,7 @@ func New(d *deployment.Deployment, streamOff *history.Window) *Checker {
 		},
 		notifications: notifications{b}, callbacks: callbacks{base: b, released: map[ledger.Key]bool{}},
 		isolation: isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
+		writes: writes{b},
 	}
 	d.Observer = c
 	c.Confide(fixture.OperatorToken, outside.OneTimeCode, "gw-token-", "alias-", "platform-gw-token")
@@ -101,6 +103,7 @@ func (c *Checker) Changed(change mirror.Change, writer *deployment.Instance) {
 		return
 	}
 	t := transition{change.Key, change.Before, change.After, writer}
+	defer c.writes.changed(t) // what another invariant says about a write comes first
 	if t.after.State == ledger.Released {
 		c.callbacks.released[t.after.Key] = true
 	}

@@ -14,7 +14,7 @@ var invariantRow = regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]+) \| [^|]*\|$`)
 func TestSentences(t *testing.T) {
 	all := []invariant{
 		oneEffect, finalOutcomes, sameResponse, statusOrder, confidentiality, exactAmounts, finalOrListed, keptReports,
-		isolated, alarmsEnd,
+		isolated, alarmsEnd, tableOfWrites,
 	}
 	page, err := os.ReadFile("../../../docs/reliability.md")
 	if err != nil {

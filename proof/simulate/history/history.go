@@ -36,7 +36,7 @@ type Rates struct {
 func New(choices *tape.Tape) *History {
 	h := &History{
 		Tape: choices, Kernel: kernel.New(choices), Faults: &outside.Faults{},
-		Record: Record{faults: map[string]int{}, Sites: Sites{}},
+		Record: Record{faults: map[string]int{}, Sites: Sites{}, Rows: map[string]int{}},
 	}
 	h.Kernel.MaxSteps = maxSteps
 	return h

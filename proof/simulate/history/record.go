@@ -14,6 +14,7 @@ type Record struct {
 	Counts    Counts
 	Violation error // the first one, nil for none
 	Sites     Sites
+	Rows      map[string]int // the writes of entries, by the row of the table of transitions
 
 	faults map[string]int // by kind
 }

@@ -32,7 +32,7 @@ func TestHunt(t *testing.T) {
 	if at < 0 {
 		t.Fatalf("there is no variant %q: set -variant", *huntVariant)
 	}
-	_ = runHistory(t, tape.FromSeed(0), &variants[at], "", simulate.Options{}) // the first history makes what all histories share
+	_ = runHistory(t, tape.FromSeed(0), &variants[at], "", simulate.Options{}) // makes what all share
 	found, started := finding{}, time.Now()
 	if *huntKnown != 0 {
 		try(t, &variants[at], *huntKnown, &found)
@@ -72,7 +72,7 @@ func try(t *testing.T, v *variant, seed uint64, found *finding) {
 }
 
 // reduce keeps the story of the simplest history that the variant violates in the same way. It does not simplify
-// histories that go on and on, which take minutes.
+// the longest histories, which take minutes.
 func reduce(t *testing.T, v *variant, result simulate.Result, found *finding) {
 	t.Helper()
 	const longHistory = 50_000 // steps

@@ -71,7 +71,7 @@ var outcomeVariants = []variant{
 	},
 	{
 		name: "first-outcome-wins", breaks: "a success that comes after another outcome is dropped",
-		invariants: []int{1, 3, 7, 10},
+		invariants: []int{1, 3, 7, 10, 11},
 		edits: []edit{{
 			outcomeFile, "case e.State == Refused:\n\t\treturn e.addConflict",
 			"case e.State != Reserved:\n\t\treturn e.addConflict",

@@ -26,6 +26,11 @@ var sweepVariants = []variant{
 		edits: []edit{{paymentFile, "e.Poll.At = next\n\te.Poll.Attempts++", "e.Poll.Attempts++"}},
 	},
 	{
+		name: "lookup-writes-a-reason", breaks: "a lookup writes the reason of a failure", invariants: []int{11},
+		edits: []edit{{paymentFile, "e.Poll.At = next\n\te.Poll.Attempts++",
+			"e.Poll.At = next\n\te.Poll.Attempts++\n\te.FailureReason = \"polled\""}},
+	},
+	{
 		name: "unknown-never-due", breaks: "an unknown charge or SMS has no time for a person's list",
 		invariants: []int{7},
 		edits:      []edit{{outcomeFile, "e.Poll.At = now.Add(StaleAfter)", "e.Poll.At = time.Time{}"}},
@@ -55,7 +60,8 @@ var sweepVariants = []variant{
 		edits: []edit{{lookupFile, "next := now\n\tif entry.Kind", "next := time.Time{}\n\tif entry.Kind"}},
 	},
 	{
-		name: "lapsed-is-released", breaks: "the sweep frees the key of a lapsed reservation", invariants: []int{1, 6},
+		name: "lapsed-is-released", breaks: "the sweep frees the key of a lapsed reservation",
+		invariants: []int{1, 6, 11},
 		edits: []edit{{
 			outcomeFile, "if e.hasReport(e.Kind) {\n\t\te.State, e.Poll.At = Done, time.Time{}",
 			"e.State, e.EverUnknown, e.Poll.At = Released, false, time.Time{}\n\t" +
