@@ -3,7 +3,6 @@ package hazards
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"mobilegateway/proof/simulate/world"
@@ -64,9 +63,4 @@ func Draw(w *world.World, length time.Duration) {
 			h.plan(w, length)
 		}
 	}
-}
-
-// Named returns what plans a hazard.
-func Named(name string) func(w *world.World, length time.Duration) {
-	return hazards[slices.IndexFunc(hazards, func(h hazard) bool { return h.name == name })].plan
 }
