@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"mobilegateway/shared/ledger"
 )
@@ -105,7 +106,7 @@ type part struct {
 }
 
 // parts are all parts. State, Status and what each write changes are in none.
-func parts() []part {
+var parts = sync.OnceValue(func() []part {
 	return []part{
 		{0, "identity", func(e *ledger.Entry) []any { return []any{e.Key, e.CreatedAt, e.Extra} }},
 		{ledger.PartRequest, "request", func(e *ledger.Entry) []any {
@@ -129,7 +130,7 @@ func parts() []part {
 		{ledger.PartPoll, "next lookup", func(e *ledger.Entry) []any { return []any{e.Poll} }},
 		{ledger.PartAddress, "address", func(e *ledger.Entry) []any { return []any{e.Outbox.URL, e.Outbox.From} }},
 		{ledger.PartOutbox, "outbox", func(e *ledger.Entry) []any {
-			waiting := e.Clone().Outbox.Waiting
+			waiting := slices.Clone(e.Outbox.Waiting)
 			for i := range waiting {
 				waiting[i].RelayNotified = false // each write records it
 			}
@@ -144,7 +145,7 @@ func parts() []part {
 		{ledger.PartBinding, "binding", func(e *ledger.Entry) []any { return []any{e.BindAt} }},
 		{ledger.OtherItem, "another item", func(*ledger.Entry) []any { return nil }},
 	}
-}
+})
 
 // Words names the parts of a set.
 func Words(of ledger.Parts) (named []string) {
