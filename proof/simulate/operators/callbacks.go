@@ -150,7 +150,7 @@ func (c *callbacks) reportedOn(b callback) (*ledger.Entry, Row) {
 	e := c.Entries.Payment(segments[2])
 	if segments[0] == "accounts" {
 		row, _ := rowNamed(segments[2])
-		e = c.Entries.AtOperator(outside.KindPayment, fieldsOf(b.body)(row.reportKey))
+		e = c.Entries.AtOperator(outside.KindPayment, outside.ParseDocument(b.body).Text(row.reportKey))
 	}
 	if e == nil {
 		return nil, Row{}

@@ -37,7 +37,8 @@ func (m *Messages) Expect(recipient string, key ledger.Key, merchant string) {
 
 // begin notes the order of a request to send.
 func (m *Messages) begin(body []byte) {
-	m.sending = m.orders[strings.TrimPrefix(fieldsOf(body)("outboundSMSMessageRequest.address"), "tel:")]
+	recipient := outside.ParseDocument(body).Text("outboundSMSMessageRequest.address")
+	m.sending = m.orders[strings.TrimPrefix(recipient, "tel:")]
 }
 
 // sent is the effect of the request that began last, and the key of its entry, "" for none. id is the platform's.
@@ -52,7 +53,7 @@ func (m *Messages) sent(id string) (effect outside.Effect, key string) {
 
 // receipt notes a receipt with its statuses. isStored is true after 200.
 func (m *Messages) receipt(body []byte, isStored bool) {
-	field := fieldsOf(body)
+	field := outside.ParseDocument(body).Text
 	key := m.keys[field("deliveryInfoNotification.callbackData")]
 	status := ledger.Status(field("deliveryInfoNotification.deliveryInfo.deliveryStatus"))
 	m.Own[key] = append(m.Own[key], status)

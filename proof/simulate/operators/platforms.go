@@ -187,7 +187,8 @@ func (p *Platforms) call(request *http.Request, body []byte) outside.Exchange {
 
 // visit lets a payer use a page that the merchant got in a response: pay, refuse, or cancel.
 func (p *Platforms) visit(payer, body string) {
-	address, found := strings.CutPrefix(fieldsOf([]byte(body))("payment_url"), "https://"+platformHost)
+	page := outside.ParseDocument([]byte(body)).Text("payment_url")
+	address, found := strings.CutPrefix(page, "https://"+platformHost)
 	if !found {
 		return
 	}

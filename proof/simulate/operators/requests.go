@@ -31,7 +31,7 @@ func newRequests(g *gateway, m *Messages) *requests {
 
 // remember keeps what was requested under a key first.
 func (r *requests) remember(row Row, reference string, body []byte) {
-	text := fieldsOf(body)
+	text := outside.ParseDocument(body).Text
 	key, upstreamKey, currency := reference, reference, cmp.Or(row.onlyCurrency, text("currency"))
 	if row.key != "" {
 		key, upstreamKey = text(row.key), text(row.upstreamKey)

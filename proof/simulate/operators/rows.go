@@ -1,9 +1,6 @@
 package operators
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -65,22 +62,3 @@ func rowNamed(name string) (Row, bool) {
 
 // RowOf is the row of the platform that an entry is pinned to. It returns false if it is pinned to a model.
 func RowOf(e *ledger.Entry) (Row, bool) { return rowNamed(operator.PinOf(e).Platform) }
-
-// fieldsOf returns a reader of a JSON object's texts and numbers by their paths.
-func fieldsOf(body []byte) func(path string) string {
-	var fields map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	_ = decoder.Decode(&fields) // a stub refuses what is not JSON
-	return func(path string) string {
-		var value any = fields
-		for part := range strings.SplitSeq(path, ".") {
-			object, _ := value.(map[string]any)
-			value = object[part]
-		}
-		if value == nil {
-			return ""
-		}
-		return fmt.Sprint(value)
-	}
-}

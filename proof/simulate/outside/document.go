@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// document is a decoded JSON object, nil for any other text.
-type document map[string]any
+// Document is a decoded JSON object, nil for any other text.
+type Document map[string]any
 
-func parseDocument(body []byte) document {
+// ParseDocument decodes a text. Its numbers keep their form.
+func ParseDocument(body []byte) Document {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	var d document
+	var d Document
 	if decoder.Decode(&d) != nil {
 		return nil
 	}
 	return d
 }
 
-// text returns the text or the number at a path, "a.b.c"; "" for anything else. It enters the first item of an array.
-func (d document) text(path string) string {
+// Text returns the text or the number at a path, "a.b.c"; "" for anything else. It enters the first item of an array.
+func (d Document) Text(path string) string {
 	var value any = map[string]any(d)
 	for key := range strings.SplitSeq(path, ".") {
 		object, _ := value.(map[string]any)

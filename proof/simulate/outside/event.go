@@ -158,17 +158,17 @@ func ReadResponse(payload []byte) (Response, error) {
 	if err := json.Unmarshal(payload, &wire); err != nil {
 		return Response{}, fmt.Errorf("outside: not a response for API Gateway: %q: %w", payload, err)
 	}
-	d := parseDocument([]byte(wire.Body))
+	d := ParseDocument([]byte(wire.Body))
 	_, requestID, _ := strings.Cut(
-		d.text("outboundSMSMessageRequest.resourceURL")+d.text("deliveryInfoList.resourceURL"), "/requests/")
+		d.Text("outboundSMSMessageRequest.resourceURL")+d.Text("deliveryInfoList.resourceURL"), "/requests/")
 	const exception = "Exception.messageId"
 	return Response{
 		Status: wire.Status, Body: wire.Body, RetryAfter: wire.Headers["Retry-After"],
 		Location: wire.Headers["Location"], Replayed: wire.Headers["Idempotent-Replayed"] == "true",
-		MessageID: d.text("requestError.service"+exception) + d.text("requestError.policy"+exception),
-		ID: d.text("amountTransaction.serverReferenceCode") + d.text("Transaction-id") +
+		MessageID: d.Text("requestError.service"+exception) + d.Text("requestError.policy"+exception),
+		ID: d.Text("amountTransaction.serverReferenceCode") + d.Text("Transaction-id") +
 			strings.TrimSuffix(requestID, "/deliveryInfos"),
-		OperationStatus: d.text("amountTransaction.transactionOperationStatus") + d.text("status") +
-			d.text("deliveryInfoList.deliveryInfo.deliveryStatus"),
+		OperationStatus: d.Text("amountTransaction.transactionOperationStatus") + d.Text("status") +
+			d.Text("deliveryInfoList.deliveryInfo.deliveryStatus"),
 	}, nil
 }

@@ -129,11 +129,11 @@ func (s *MerchantServer) faultAt(now time.Time, c Chooser) Fault {
 // readReceipt reads what a notification is about. A body of another form gives empty texts.
 func readReceipt(request *http.Request, body []byte) Receipt {
 	const delivery = "deliveryInfoNotification."
-	notification := parseDocument(body)
+	notification := ParseDocument(body)
 	return Receipt{
 		ID: request.Header.Get("webhook-id"), URL: request.URL.String(), BodyHash: sha256.Sum256(body), Body: body,
-		Order:  notification.text("order-id") + notification.text(delivery+"callbackData"),
-		Status: notification.text("status") + notification.text(delivery+"deliveryInfo.deliveryStatus"),
+		Order:  notification.Text("order-id") + notification.Text(delivery+"callbackData"),
+		Status: notification.Text("status") + notification.Text(delivery+"deliveryInfo.deliveryStatus"),
 	}
 }
 

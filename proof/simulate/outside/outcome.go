@@ -192,10 +192,10 @@ type content struct {
 // readContent reads a call. A repeat may have another one-time code and another signature of its callback address.
 func readContent(header http.Header, body []byte) content {
 	const sms = "outboundSMSMessageRequest"
-	d := parseDocument(body)
+	d := ParseDocument(body)
 	in := content{
-		text:        d.text(sms + ".outboundSMSTextMessage.message"),
-		callbackURL: d.text("notif_url") + d.text(sms+".receiptRequest.notifyURL"),
+		text:        d.Text(sms + ".outboundSMSTextMessage.message"),
+		callbackURL: d.Text("notif_url") + d.Text(sms+".receiptRequest.notifyURL"),
 	}
 	delete(d, "notif_url")
 	delete(d, "otp_code")
