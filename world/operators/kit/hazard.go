@@ -9,7 +9,7 @@ import (
 // Hazard is one way in which an operator breaks a promise, or in which its reports are wrong. None is on by default.
 type Hazard string
 
-// The hazards, which HazardTable describes. Those of a call are modes.
+// The hazards, which hazardTable describes. Those of a call are modes.
 const (
 	ForgetsRefusals Hazard = "forgets refusals"
 	KeyWindow       Hazard = "key window"
@@ -36,8 +36,8 @@ const (
 	CallbackNever         Hazard = "no callback"
 )
 
-// HazardRow describes a hazard.
-type HazardRow struct {
+// hazardRow describes a hazard.
+type hazardRow struct {
 	Hazard Hazard
 	// Option is where it is set: a field of Hazards, or Outcome.With for the outcome that Config.Draw returns.
 	Option string
@@ -73,7 +73,7 @@ const (
 	with   = "Outcome.With"
 )
 
-var hazardTable = []HazardRow{
+var hazardTable = []hazardRow{
 	{ForgetsRefusals, option + "ForgetsRefusals", "the same charge or SMS is applied after a final refusal", nil},
 	{KeyWindow, option + "KeyWindow", "after the window a repeat is a second effect", nil},
 	{DeniesApplied, pick, "the call takes effect, and its response is 503", nil},
@@ -100,9 +100,6 @@ var hazardTable = []HazardRow{
 	{CallbackNever, with, "no report comes, except false ones", each(func(Report, Wrong) []Report { return nil })},
 }
 
-// HazardTable returns all hazards.
-func HazardTable() []HazardRow { return slices.Clone(hazardTable) }
-
 // mode returns the mode of a call with a hazard, or "".
 func (h Hazards) mode(operation string, k Keys, isKnown bool) string {
 	if h.Pick == nil {
@@ -117,7 +114,7 @@ func (h Hazards) mode(operation string, k Keys, isKnown bool) string {
 
 // With returns an outcome whose explicit Reports have a hazard. Several are added in turn.
 func (o Outcome) With(hazard Hazard, w Wrong) Outcome {
-	i := slices.IndexFunc(hazardTable, func(row HazardRow) bool { return row.Hazard == hazard && row.with != nil })
+	i := slices.IndexFunc(hazardTable, func(row hazardRow) bool { return row.Hazard == hazard && row.with != nil })
 	if i < 0 {
 		panic("kit: " + string(hazard) + " is not a hazard of an outcome")
 	}
