@@ -171,8 +171,9 @@ func (o *Operation) newEntry(a *operation.Attempt, params *smsParams) *ledger.En
 	}
 }
 
-// describeFirst adds what is known of the first message to the fault of its repeat (decision "sms-duplicate"). That is
-// its URL if it has a status. If it may have been sent, it is a reason, because a new key might send it twice.
+// describeFirst adds to the fault of a duplicate key what is known of the first message (decision "sms-duplicate"). If
+// it has a status, that is its URL. If it may have been sent, that is the reason other-body: a new key might send it
+// twice.
 func describeFirst(err error, a *operation.Attempt) error {
 	f, first := fault.FromError(err), a.Stored
 	if f.Kind != fault.DuplicateKey {
