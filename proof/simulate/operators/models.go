@@ -141,9 +141,13 @@ var (
 	}
 )
 
-// DrawOutage lets the calls of one kind at an operator fail for days.
+// DrawOutage lets the calls of one kind at an operator fail for days, or seldom for a week.
 func (m *Models) DrawOutage(operatorName string, length time.Duration) {
 	broken := m.DrawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
+	if m.Tape.ChooseApart("an outage of a week", 24) == 23 {
+		broken.To = broken.From.Add(7 * 24 * time.Hour)
+		m.BrokenUntil(broken.To)
+	}
 	o := m.Model(operatorName)
 	o.Outages = append(o.Outages, outside.Outage{
 		Kind: tape.Draw(m.Tape, "kind of outage", outageKinds...), From: broken.From, To: broken.To,

@@ -3,11 +3,16 @@ package plan
 import (
 	"time"
 
+	"mobilegateway/proof/simulate/deployment"
+	"mobilegateway/proof/simulate/fixture"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/proof/simulate/world"
 	"mobilegateway/shared/ledger"
 )
+
+// crowdRarity is one in how many of these histories has a crowd: it takes as long as hundreds of others.
+const crowdRarity = 1000
 
 // drawConfined draws a history in which only one merchant and one operator have faults. All is well with the others, so
 // their notifications are never late.
@@ -33,6 +38,9 @@ func drawConfined(w *world.World, length time.Duration) {
 		w.Unreadable[sick.Profile.ID] = w.DrawWindow(length, time.Hour, 24*time.Hour, 3*24*time.Hour)
 	}
 	w.Operators.DrawOutage(names[operatorAt], length)
+	if w.Tape.ChooseApart("a crowd of due entries", crowdRarity) == crowdRarity-1 {
+		drawCrowd(w, sick, names[operatorAt], length)
+	}
 	w.Check.Confine(func(e *ledger.Entry) bool {
 		return e.Merchant.ID == sick.Profile.ID || e.Route.Operator == names[operatorAt]
 	})
@@ -40,4 +48,36 @@ func drawConfined(w *world.World, length time.Duration) {
 		w.Merchants.Draw(number, length)
 	}
 	w.Merchants.DrawReads()
+}
+
+// drawCrowd lets many entries of a merchant at an operator be due at once, while nothing can be done with them for an
+// hour: the payers' SMS hang, or the profile cannot be read. Without the stream the sweep has all the work. The
+// notifications of the crowd are more than a page of one shard, that of a payment of another merchant.
+func drawCrowd(w *world.World, sick *fixture.Shop, operatorName string, length time.Duration) {
+	const hangingSMS, notifications = 300, 1100
+	w.Count("crowd of due entries")
+	w.Kernel.MaxSteps *= 10
+	broken := w.DrawWindow(length, time.Hour)
+	w.Stream.Off = broken
+	isSMS := w.Tape.Choose("due of the crowd", 2) == 1
+	if isSMS {
+		o := w.Operators.Model(operatorName)
+		o.Outages = append(o.Outages, outside.Outage{
+			Kind: outside.KindPayerSMS, Fault: outside.HangBefore, From: broken.From, To: broken.To,
+		})
+	} else {
+		w.Unreadable[sick.Profile.ID] = broken
+	}
+	w.Kernel.At(broken.From, "crowd", func() {
+		if isSMS {
+			w.StoreCrowd(sick, operatorName, hangingSMS, -1, true)
+			return
+		}
+		for _, o := range w.Merchants.Orders {
+			if o.Function == deployment.Pay && o.Shop.Name != sick.Name {
+				w.StoreCrowd(sick, operatorName, notifications, ledger.DueShard(o.Key()), false)
+				return
+			}
+		}
+	})
 }
