@@ -24,8 +24,6 @@ type Options struct {
 	Platforms bool
 	// Without are the places of orders whose clients send nothing.
 	Without []int
-	// Plan, if set, replaces the drawn rates, orders and windows.
-	Plan func(*world.World)
 }
 
 // Result is what a history showed.
@@ -47,12 +45,9 @@ type Result struct {
 func Run(choices *tape.Tape, options Options) Result {
 	w := world.New(choices)
 	w.HasStory, w.Merchants.Without = options.Story, options.Without
-	switch {
-	case options.Plan != nil:
-		options.Plan(w)
-	case options.Platforms:
+	if options.Platforms {
 		plan.DrawPlatforms(w)
-	default:
+	} else {
 		plan.Draw(w)
 	}
 	w.Run()

@@ -27,7 +27,7 @@ PACKAGES = [
 # Test suites and bootstraps have no tests of their own.
 EXCLUDED = r"(^|/)(\w+test|bootstrap)/"
 SIMULATOR = "proof/simulate"
-HISTORIES = ["-test.run", "^(TestSeeds|TestRegression.*)$", "-first", "1", "-shown", "0", "-seeds"]
+HISTORIES = ["-test.run", "^TestSeeds$", "-first", "1", "-shown", "0", "-seeds"]
 MINIMUM_COVERED, MINIMUM_KILLED = 95, 92  # percent
 # With -trimpath Go's cache serves the copy too. Without debugging information a test is linked in half the time.
 ENVIRONMENT = os.environ | {"GOFLAGS": "-trimpath -ldflags=-w"}

@@ -75,7 +75,7 @@ func try(t *testing.T, v *variant, seed uint64, found *finding) {
 // the longest histories, which take minutes.
 func reduce(t *testing.T, v *variant, result simulate.Result, found *finding) {
 	t.Helper()
-	const longHistory = 50_000 // steps
+	const longHistory = 10_000 // steps
 	maxRuns := 300
 	if result.Counts.Steps > longHistory {
 		maxRuns = 0

@@ -168,4 +168,40 @@ var callVariants = []variant{
 			{"shared/webhook/sender.go", "if len(r.Secrets) == 0 {", "if r.URL == \"\" {"},
 		},
 	},
+	{
+		name:       "refund-forgotten-after-a-lost-response",
+		breaks:     "an amount stays counted after a failure's write without a response",
+		invariants: []int{6},
+		world: kindOfOrder(1).with(always(outside.Payers, outside.PayerFails)).
+			with(always(outside.CallbackTimes, outside.CallbackNever)).
+			with(always(outside.Notifications, outside.ServerErrorBefore)).with(choices{"shop": 1,
+			"rate of table faults": last, "kind of table fault": 0, "rate of crashes": 0, "rate of freezes": 0}),
+		edits: []edit{{
+			"shared/dailyamount/change.go", "if guarded.sent || guarded.counted >= 0 {",
+			"if updated.Version != guarded.before.Version || guarded.counted >= 0 {",
+		}},
+	},
+	{
+		name: "signing-key-not-kept", breaks: "a callback gets 404 if its address was signed with an old key",
+		invariants: []int{8},
+		world: kindOfOrder(1).with(faultsOf(outside.SecretFetches, outside.SecretError)).with(choices{
+			"has a rotation of keys": last, "has an unreadable secret": last, "ring": 0, "secret": 0}),
+		edits: []edit{{
+			"shared/callback/keys.go", "live && slices.Contains(e.Route.CallbackKeys, number) {",
+			"live && number < 0 && slices.Contains(e.Route.CallbackKeys, number) {",
+		}},
+	},
+	{
+		name: "earlier-day-not-refunded", breaks: "an amount stays counted on the day before its retry",
+		invariants: []int{6},
+		world: calls(0, outside.Unavailable, outside.ConnectRefused, outside.Throttled).with(choices{"shop": 1,
+			"rate of table faults": last, "length of the faults": last, "start": last, "second of the start": 5, "orders": last,
+			"duplicates": last, "another body": 0, "time of the duplicate": 1, "kind of table fault": 0,
+			"rate of crashes": 0, "rate of freezes": 0}),
+		edits: []edit{{
+			pipelineFile, "errors.Join(p.DailyAmounts.Refund(ctx, updated), " +
+				"p.DailyAmounts.RefundMoved(ctx, reservation, updated))",
+			"p.DailyAmounts.Refund(ctx, updated)",
+		}},
+	},
 }

@@ -151,4 +151,18 @@ var notificationVariants = []variant{
 			"if outcome.State == UserSMSDue {\n\t\ts.At = time.Time{}",
 		}},
 	},
+	{
+		name: "parked-late-not-replayed", breaks: "a notification that was parked late is found by no command",
+		invariants: []int{8, 10},
+		world: serverDown(last).with(kindOfOrder(1)).with(choices{"has a hanging operator": last, "kind of outage": 1,
+			"fault of outage": 2, "an outage of a week": last, "start of a hazard": 0,
+			"merchant: start of the failure": last}),
+		edits: []edit{{
+			"gatewayctl/entries/read.go", "p.CreatedAt.Before(first) {\n\t\treturn p.CreatedAt",
+			"p.CreatedAt.Before(first) {\n\t\treturn first",
+		}, {
+			outboxFile, "o.UnrecordedAttempts = true, now.Add(firstParkedCheck), 0",
+			"o.UnrecordedAttempts = true, time.Time{}, 0",
+		}},
+	},
 }

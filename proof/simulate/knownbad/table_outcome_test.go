@@ -163,4 +163,41 @@ var outcomeVariants = []variant{
 			"e.LeaseUntil = p.Now().Add(time.Second)",
 		}},
 	},
+	{
+		name:       "sms-with-a-receipt-stays-unknown",
+		breaks:     "an SMS whose receipt came before its failed send is listed for ever",
+		invariants: []int{10},
+		world: calls(2, outside.LieUnavailable).with(faultsOf(outside.CallbackTimes, outside.CallbackEarly)).
+			with(faultsOf(outside.Receipts, outside.ReceiptImpossible)).with(choices{"the operator lies": last}),
+		edits: []edit{{
+			outcomeFile, "(e.Kind == SMS || o.State == Unknown && e.Response.Status != 0)",
+			"o.State == Unknown && (e.Kind == SMS || e.Response.Status != 0)",
+		}, {
+			"shared/ledger/manual.go", "if e.Kind == SMS && e.State == Unknown {",
+			"if e.Kind == SMS && e.State == Unknown && e.Version < 0 {",
+		}},
+	},
+	{
+		name: "claim-of-a-released-payment", breaks: "no person can end the unconfirmed claim of a released payment",
+		invariants: []int{10},
+		world: kindOfOrder(1).with(always(outside.OperatorCalls, outside.LieUnavailable)).
+			with(always(outside.Payers, outside.PayerNever)).
+			with(always(outside.CallbackContents, outside.CallbackContradicting)).
+			with(choices{"the operator lies": last, "has " + string(outside.LieDuplicate): 0,
+				"has " + string(outside.LieReversed): 0}),
+		edits: []edit{{
+			"shared/ledger/manual.go", "case e.State == Released && e.Claim.Status != \"\" && status != Successful:",
+			"case e.State == Released && e.Claim.Status != \"\" && status == \"\":",
+		}},
+	},
+	{
+		name:       "foreign-key-forgotten",
+		breaks:     "a duplicate counts as sent although the key was another's before our send",
+		invariants: []int{1},
+		world: forgottenSMS.with(choices{"rate of freezes": last, "length of the freeze": 1, "rate of crashes": 0,
+			"rate of lost responses": 0, "wait before the retry": 3, "orders": last}),
+		edits: []edit{{
+			"functions/sms/sms.go", "a.Stored.MayHaveSent() && !a.Stored.ForeignKey {", "a.Stored.MayHaveSent() {",
+		}},
+	},
 }

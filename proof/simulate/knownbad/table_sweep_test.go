@@ -2,6 +2,12 @@ package knownbad
 
 import "mobilegateway/proof/simulate/outside"
 
+// crowd is a history with many due entries of one merchant at one operator, and payments of the others.
+var crowd = choices{
+	"only one merchant and one operator have faults": last, "a crowd of due entries": last, "kind of order": 1,
+	"start of a hazard": 0, "start": 0, "length of the faults": 1, "orders": last,
+}
+
 // sweepVariants break timers, lookups and the sweep.
 var sweepVariants = []variant{
 	{
@@ -101,6 +107,28 @@ var sweepVariants = []variant{
 		edits: []edit{{
 			lookupFile, "if due {\n\t\t\te.ReschedulePoll(p.nextPollAt(e, now))\n\t\t}\n\t\treturn ",
 			"due = due && now.IsZero()\n\t\treturn ",
+		}},
+	},
+	{
+		name: "hanging-sms-takes-all-workers", breaks: "the workers of the sweep wait for an operator's payers' SMS",
+		invariants: []int{9},
+		world:      crowd.with(choices{"due of the crowd": 1}),
+		edits: []edit{{
+			deliverFile, "return preparedJob{requirement{dependencies: []dependency{{userSMSOf, e.Route.Operator}}}, " +
+				"p.sendUserSMS}, nil",
+			"return preparedJob{do: p.sendUserSMS}, nil",
+		}},
+	},
+	{
+		name: "unmoved-keys-hide-others", breaks: "due entries that cannot move hide all behind them",
+		invariants: []int{9},
+		world:      crowd.with(choices{"due of the crowd": 0}),
+		edits: []edit{{
+			"functions/sweep/pages.go", "page, cursor, err := queue.DueKeys(ctx, r.query)",
+			"page, cursor, err := queue.DueKeys(ctx, r.query)\n\tcursor = \"\"",
+		}, {
+			"functions/sweep/queue.go", "w.errs = append(w.errs, err)\n\t\t\tw.postpone(ctx, next, now)",
+			"w.errs, w.progressed = append(w.errs, err), true",
 		}},
 	},
 }

@@ -3,6 +3,7 @@ package knownbad
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"mobilegateway/proof/simulate/outside"
 )
@@ -38,6 +39,17 @@ func faultsOf(group outside.Group, faults ...outside.Fault) choices {
 	forced := choices{"has faults of " + string(group): 1, "rate": last}
 	for _, fault := range faults {
 		forced["has "+string(fault)] = last
+	}
+	return forced
+}
+
+// always makes a fault the only one of its group, beside lies, and injects it at each occasion.
+func always(group outside.Group, fault outside.Fault) choices {
+	forced := faultsOf(group, fault).with(choices{string(group): last})
+	for _, other := range outside.FaultsOf(group) {
+		if other != fault && !strings.HasPrefix(string(other), "lie: ") {
+			forced["has "+string(other)] = 0
+		}
 	}
 	return forced
 }
