@@ -42,7 +42,7 @@ func hasWord(text, name string) bool {
 	return false
 }
 
-// subjectsOf returns all orders and entries of a history.
+// subjectsOf returns all orders and entries of a history, without those of a crowd, which no violation is about.
 func subjectsOf(w *world.World) []*subject {
 	byKey := map[string]*subject{}
 	var all []*subject
@@ -59,6 +59,9 @@ func subjectsOf(w *world.World) []*subject {
 			fmt.Sprintf("%s requests %s %d", o.Shop.Name, o.Function, o.Number))
 	}
 	for e := range w.Entries.All() {
+		if deployment.IsCrowd(e) {
+			continue
+		}
 		s := of(e.Key.String(), e.Merchant.Name)
 		s.names = append(s.names, e.ID, e.Route.UpstreamKey, e.OperatorReference)
 		for _, n := range slices.Concat(e.Outbox.Waiting, e.Outbox.Delivered) {
@@ -122,6 +125,8 @@ func relatedLines(w *world.World) []string {
 		switch {
 		case strings.HasPrefix(text, "VIOLATION"):
 			isKept = true
+		case strings.Contains(text, deployment.CrowdSign):
+			isKept = false
 		case names(ours, text):
 			isKept = !isRoutine(text)
 		case names(others, text):

@@ -15,18 +15,18 @@ import (
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 )
 
-// crowdSign is in the ids of entries that StoreCrowd stores.
-const crowdSign = "_crowd"
+// CrowdSign is in the ids of entries that StoreCrowd stores.
+const CrowdSign = "_crowd"
 
 // IsCrowd reports whether an entry was stored by StoreCrowd: no operator knows it.
-func IsCrowd(e *ledger.Entry) bool { return strings.Contains(e.ID, crowdSign) }
+func IsCrowd(e *ledger.Entry) bool { return strings.Contains(e.ID, CrowdSign) }
 
 // StoreCrowd stores successful payments of a merchant at an operator, as if they had ended at this time. Their payers'
 // SMS are due, or their notifications. shard is the shard of all, or -1 for any.
 func (t *Tables) StoreCrowd(s *fixture.Shop, operatorName string, count, shard int, dueSMS bool) {
 	now := ledger.Timestamp(time.Now())
 	for number := 0; count > 0; number++ {
-		key := ledger.Key{Kind: ledger.Payment, ID: fmt.Sprintf("%s%s%d", s.Name, crowdSign, number)}
+		key := ledger.Key{Kind: ledger.Payment, ID: fmt.Sprintf("%s%s%d", s.Name, CrowdSign, number)}
 		if shard >= 0 && ledger.DueShard(key) != shard {
 			continue
 		}
