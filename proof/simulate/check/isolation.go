@@ -23,14 +23,20 @@ type isolation struct {
 	streamOff *history.Window
 }
 
-// responded checks that a request gets a response of the gateway's normal work.
+// responded checks that a request gets a response of the gateway's normal work, and that its order was stored.
 func (c *isolation) responded(o *merchants.Order, made *merchants.Call) {
 	if c.affected == nil {
 		return
 	}
 	e, status := c.Entries.Of(o.Key().String()), made.Response.Status
-	if e != nil && !c.affected(e) && (!made.HasCome || status >= 500) {
-		c.fail(isolated, "a request for %s of an unaffected merchant got %d, lost %v", e.Key, status, !made.HasCome)
+	isStored := e != nil
+	if !isStored {
+		e = &ledger.Entry{}
+		e.Merchant.ID, e.Route.Operator = o.Shop.Profile.ID, o.Wanted.Operator
+	}
+	if !c.affected(e) && (!isStored || !made.HasCome || status >= 500) {
+		c.fail(isolated, "a request for %s of an unaffected merchant got %d, lost %v, stored %v", o.Key(), status,
+			!made.HasCome, isStored)
 	}
 }
 

@@ -24,9 +24,12 @@ type Tables struct {
 	// ledger's table cannot be written.
 	Unreadable map[string]history.Window
 	ReadOnly   history.Window
+	// Contention lets each n-th transaction of the table of limits meet another one, 0 for none. That is no fault.
+	Contention int
 
-	writer  *Instance             // that made the last call of a table
-	noItems *dynamodb.QueryOutput // the result of a query of an empty shard
+	transactions int                   // of the table of limits
+	writer       *Instance             // that made the last call of a table
+	noItems      *dynamodb.QueryOutput // the result of a query of an empty shard
 }
 
 // NewTables makes tables without faults.
@@ -66,6 +69,11 @@ func (t *Tables) decide(i *Instance, call model.Call) model.Decision {
 		decision.Outcome = model.InternalError
 		return decision
 	}
+	if t.isContended(call) {
+		t.Count("table: another transaction at the same time")
+		decision.Outcome = model.Conflict
+		return decision
+	}
 	if !t.FaultsOn() {
 		return decision
 	}
@@ -84,6 +92,15 @@ func (t *Tables) decide(i *Instance, call model.Call) model.Decision {
 	t.Count("table: " + outcomeNames[decision.Outcome])
 	t.Logf("%s: %s: %s", i.Name, call, outcomeNames[decision.Outcome])
 	return decision
+}
+
+// isContended reports whether a transaction of the table of limits meets another one.
+func (t *Tables) isContended(call model.Call) bool {
+	if t.Contention == 0 || call.Table != fixture.LimitTable || call.Operation != "TransactWriteItems" {
+		return false
+	}
+	t.transactions++
+	return t.transactions%t.Contention == 0
 }
 
 // isUnreadable reports whether a call needs a profile that cannot be read.

@@ -41,6 +41,7 @@ func drawConfined(w *world.World, length time.Duration) {
 	if w.Tape.ChooseApart("a crowd of due entries", crowdRarity) == crowdRarity-1 {
 		drawCrowd(w, sick, names[operatorAt], length)
 	}
+	w.Contention = [...]int{0, 2, 3}[w.Tape.ChooseApart("contention for the limits", 3)]
 	w.Check.Confine(func(e *ledger.Entry) bool {
 		return e.Merchant.ID == sick.Profile.ID || e.Route.Operator == names[operatorAt]
 	})
