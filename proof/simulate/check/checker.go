@@ -45,7 +45,7 @@ func New(d *deployment.Deployment, streamOff *history.Window) *Checker {
 		ends: ends{
 			b, map[string]deployment.Invocation{}, map[string]time.Time{}, map[string][]time.Time{},
 		},
-		notifications: notifications{b}, callbacks: callbacks{base: b, released: map[ledger.Key]bool{}},
+		notifications: notifications{base: b}, callbacks: callbacks{base: b, released: map[ledger.Key]bool{}},
 		isolation: isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
 		writes: writes{b},
 	}

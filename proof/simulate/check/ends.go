@@ -12,7 +12,8 @@ import (
 
 const finalOrListed invariant = "7: Each accepted order is final, or was listed for a person: first after 15 " +
 	"minutes, then within every 26 hours. Without faults no applied payment is listed. No reservation is ended or " +
-	"taken over while its attempt is running. A function makes at most 45 calls of one kind for an entry in an hour"
+	"taken over while its attempt is running. A function makes at most 45 calls of one kind for an entry in an hour. " +
+	"The next lookup of a payment is in an hour, or in a day if a claim of success has been open for 48 hours"
 
 // The bounds of liveness. Each counts from the time at which the last fault has ended, or from the act itself if that
 // is later.
@@ -37,6 +38,15 @@ const (
 	claimedBound = 49*time.Hour + 3*time.Minute
 )
 
+const (
+	// claimAge is the age of an open claim of success, and of the last reservation, from which a person is waited for.
+	claimAge = 48 * time.Hour
+	// dailyLookup and hourlyLookup bound the wait before the next lookup with such a claim and without it.
+	dailyLookup, hourlyLookup = 23 * time.Hour, time.Hour + history.MaxSkew
+	// lateWrite is the longest time from a decision of the sweep until its write. The sweep may freeze meanwhile.
+	lateWrite = 15 * time.Minute
+)
+
 // ends checks that orders end, or are listed for a person.
 type ends struct {
 	*base
@@ -56,6 +66,7 @@ func (c *ends) changed(t transition) {
 	case t.isTaken() && isInUse && c.Rates.Skew == 0:
 		c.fail(finalOrListed, "%s: a retry took a reservation over while its attempt was running", t.key)
 	}
+	c.lookedUp(t)
 }
 
 // reserved remembers who made a reservation.
@@ -106,6 +117,26 @@ func (c *ends) listed(line []byte, isConfined bool) {
 	if e := c.Entries.Payment(fields.ID); e != nil && c.operators.IsSmooth() && c.operators.HasEffect(e) {
 		c.fail(finalOrListed, "%s was applied, nothing failed, and it was listed for a person as %s/%s", e.Key, e.State,
 			e.Status)
+	}
+}
+
+// lookedUp checks when the sweep plans the next lookup of a payment (decisions "pay-poll" and "pay-claims").
+func (c *ends) lookedUp(t transition) {
+	before, after := t.before, t.after
+	isPlanned := after.Kind == ledger.Payment && t.writer.Is(deployment.Sweep) && !after.Poll.At.IsZero() &&
+		after.Poll.Attempts == before.Poll.Attempts+1
+	if !isPlanned {
+		return
+	}
+	wait, age := time.Until(after.Poll.At), time.Duration(0)
+	if after.Claim.Status == ledger.Successful {
+		age = time.Since(history.Latest(after.ReservedAt, after.Claim.At))
+	}
+	switch {
+	case age > claimAge+lateWrite && wait < dailyLookup:
+		c.fail(finalOrListed, "%s: its claim of success is %s old, and the next lookup is in %s", t.key, age, wait)
+	case age < claimAge-history.MaxSkew && wait > hourlyLookup:
+		c.fail(finalOrListed, "%s: its next lookup is in %s", t.key, wait)
 	}
 }
 

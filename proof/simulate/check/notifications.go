@@ -14,9 +14,10 @@ import (
 
 const keptReports invariant = "8: Each new status has its notification, and so has a charge whose outcome became " +
 	"known late, once. It is delivered, which the server has acknowledged, or is a dead letter with a reason after " +
-	"its whole schedule. It has its entry's `webhook-id`, and a replay goes to the merchant's present address. A " +
-	"callback that got 2xx is reflected in the entry, and a correct one never gets 404. A poison record does not " +
-	"fail its batch"
+	"its whole schedule, or after 50 attempts in a row without an outcome. The waits between attempts are spread. It " +
+	"has its entry's `webhook-id`, and a replay goes to the merchant's present address. A callback that got 2xx is " +
+	"reflected in the entry, and a correct one never gets 404. A poison record does not fail its batch. Without " +
+	"faults the payer's SMS is sent"
 
 const (
 	// deliveryBound: a notification is delivered, or is a dead letter. The longest wait of the schedule is 24 hours
@@ -25,10 +26,30 @@ const (
 	// deadLetterAge is the least age of a notification whose schedule of about 76 hours has ended: a fifth of jitter
 	// less.
 	deadLetterAge = 60 * time.Hour
+	// mostUnrecorded bounds the attempts in a row that have no recorded outcome.
+	mostUnrecorded = 50
+	// mostUnmoved bounds the retries of a history that come after exactly the wait of the schedule. One of 2,000 waits
+	// of 5 seconds does so by chance, and fewer of the longer ones.
+	mostUnmoved = 2
+	// responseThrottled is the response whose Retry-After replaces a shorter wait.
+	responseThrottled = 429
+	// payerSMSBound is the longest time without faults after which the payer's SMS may be given up: a lease and a wait
+	// of its retries come before the next attempt, which may find that it is too late.
+	payerSMSBound = 3 * time.Hour
 )
 
+// retryWaits are the waits after each failed attempt at a notification (decision "notifications"). Each is moved by up
+// to a fifth, so that attempts that failed together are not repeated together.
+var retryWaits = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour,
+	20 * time.Hour, 24 * time.Hour,
+}
+
 // notifications checks that no notification is lost.
-type notifications struct{ *base }
+type notifications struct {
+	*base
+	unmoved int // retries that come after exactly the wait of the schedule
+}
 
 // hasID returns a function that reports whether a notification has an id.
 func hasID(id string) func(ledger.Notification) bool {
@@ -58,6 +79,8 @@ func (c *notifications) changed(t transition) {
 		}
 	}
 	c.kept(t)
+	c.scheduled(t)
+	c.payerSMS(t)
 }
 
 // lateCharge checks that a charge is notified once, and exactly if its outcome was unknown before the write that
@@ -109,6 +132,56 @@ func (c *notifications) deadLetters(t transition) {
 			c.fail(keptReports, "%s: the notification of %s (webhook-id %q) is dead after %s", t.key, n.Status, n.ID,
 				age)
 		}
+	}
+}
+
+// scheduled checks when a notification whose attempt failed is attempted again, and that it becomes a dead letter in
+// time if its attempts have no outcome.
+func (c *notifications) scheduled(t transition) {
+	before, after := t.before.Outbox, t.after.Outbox
+	if unrecorded := max(after.UnrecordedAttempts, t.after.UserSMS.UnrecordedAttempts); unrecorded > mostUnrecorded {
+		c.fail(keptReports, "%s: %d attempts in a row have no recorded outcome", t.key, unrecorded)
+	}
+	for _, n := range after.Waiting {
+		at := slices.IndexFunc(before.Waiting, hasID(n.ID))
+		if at < 0 {
+			continue
+		}
+		isNewlyDead := n.DeadReason == ledger.ReasonNoOutcome && before.Waiting[at].DeadReason == ""
+		if isNewlyDead && before.UnrecordedAttempts < mostUnrecorded {
+			c.fail(keptReports, "%s: the notification of %s is dead after %d attempts in a row without an outcome",
+				t.key, n.Status, before.UnrecordedAttempts)
+		}
+		if n.Attempts == before.Waiting[at].Attempts+1 && n.DeadReason == "" && !n.Parked {
+			c.retried(t, n, after.FailedAttempts[len(after.FailedAttempts)-1])
+		}
+	}
+}
+
+// retried checks the time of the next attempt after a failed one.
+func (c *notifications) retried(t transition, n ledger.Notification, failed ledger.FailedAttempt) {
+	if n.Attempts > len(retryWaits) || failed.HTTPStatus == responseThrottled {
+		return
+	}
+	wait, planned := n.NextAttemptAt.Sub(failed.At), retryWaits[n.Attempts-1]
+	if (wait - planned).Abs() > planned/5 {
+		c.fail(keptReports, "%s: attempt %d at the notification of %s failed, and the next one is planned after %s",
+			t.key, n.Attempts, n.Status, wait)
+	}
+	if wait == planned {
+		c.unmoved++
+	}
+	if c.unmoved > mostUnmoved {
+		c.fail(keptReports, "%s: %d retries come after exactly the wait of the schedule", t.key, c.unmoved)
+	}
+}
+
+// payerSMS checks that the payer's SMS is not given up while nothing fails.
+func (c *notifications) payerSMS(t transition) {
+	before, after := t.before.UserSMS.State, t.after.UserSMS.State
+	isGivenUp := before == ledger.UserSMSDue && (after == ledger.UserSMSFailed || after == ledger.UserSMSUnknown)
+	if isGivenUp && time.Since(history.Latest(t.after.FinalAt, c.CalmFrom)) > payerSMSBound {
+		c.fail(keptReports, "%s: the payer's SMS is %s, and nothing failed", t.key, after)
 	}
 }
 

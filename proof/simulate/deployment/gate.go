@@ -45,6 +45,9 @@ func (g *Gate) CrashOften(matches func(function, call string) bool) {
 	g.prone = prone{tape.Draw(g.Tape, "rate of crashes at these calls", 100, 200, 400), matches}
 }
 
+// CrashAlways lets instances crash around each of some calls.
+func (g *Gate) CrashAlways(matches func(function, call string) bool) { g.prone = prone{1000, matches} }
+
 // crashRate is the rate of crashes around a call of a function, per mille.
 func (g *Gate) crashRate(function, call string) int {
 	if g.prone.matches == nil || !g.prone.matches(function, call) {

@@ -47,6 +47,12 @@ func planLimitCrashes(w *world.World, length time.Duration) {
 	}
 }
 
+// planLostNotifications lets functions crash around each notification, so that no attempt has a recorded outcome.
+func planLostNotifications(w *world.World, length time.Duration) {
+	w.CrashAlways(func(_, call string) bool { return call == deployment.CallNotification })
+	w.Merchants.DrawOfShop(w.Merchants.Shops[0], deployment.Pay, extraOrders, length)
+}
+
 // planShortLivedTokens lets merchants use short-lived tokens. Crashes may be frequent around the key ring of tokens.
 func planShortLivedTokens(w *world.World, length time.Duration) {
 	if w.Tape.Choose("crashes around tokens", 2) == 1 {

@@ -46,6 +46,7 @@ var hazards = []hazard{
 	{name: "lookups of another payment", plan: planOtherLookups, rarity: 24, isLater: true},
 	{name: "a busy merchant", plan: planBusyMerchant, rarity: 40, isLater: true},
 	{name: "a new address", plan: planNewAddress, rarity: 40, isLater: true},
+	{name: "notifications without an outcome", plan: planLostNotifications, rarity: 160, isLater: true},
 }
 
 // hazardRarity is one in how many histories most hazards occur.
