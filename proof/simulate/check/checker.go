@@ -33,6 +33,7 @@ type Checker struct {
 	isolation     isolation
 	runbooks      runbooks
 	writes        writes
+	reasons       reasons
 }
 
 // New makes a checker of a deployment. Watch completes it.
@@ -47,7 +48,7 @@ func New(d *deployment.Deployment, streamOff *history.Window) *Checker {
 		},
 		notifications: notifications{base: b}, callbacks: callbacks{base: b, released: map[ledger.Key]bool{}},
 		isolation: isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
-		writes: writes{b},
+		writes: writes{b}, reasons: reasons{b},
 	}
 	d.Observer = c
 	c.Confide(fixture.OperatorToken, outside.OneTimeCode, "gw-token-", "alias-", "platform-gw-token")
@@ -193,6 +194,7 @@ func (c *Checker) Responded(o *merchants.Order, made *merchants.Call) {
 	c.security.merchantGot(o.Shop, []byte(strings.ReplaceAll(response.Body, outside.OneTimeCode, "")))
 	c.isolation.responded(o, made)
 	if made.HasCome && own {
+		c.reasons.responded(o, response)
 		c.responses.ownKey(o, response)
 		if isOverLimit(response) {
 			c.amounts.refusal(o, made.Start)
@@ -214,6 +216,7 @@ func (c *Checker) HasRead(o *merchants.Order, read merchants.Read) {
 	c.security.hasRead(o, read)
 	if read.Reader == merchants.ReaderOwner && !read.IsLost {
 		c.facts.learn(o, read.Began, factOfRead(o.Function, read.Response))
+		c.reasons.failed(o.Wanted.Key, []byte(read.Response.Body))
 	}
 }
 
@@ -238,6 +241,7 @@ func (c *Checker) Notified(s *fixture.Shop, receipt outside.Receipt) {
 	c.notifications.received(s, receipt)
 	c.security.merchantGot(s, receipt.Body)
 	c.facts.notified(s, receipt)
+	c.reasons.failed(receipt.Order, receipt.Body)
 }
 
 // NotifiedDenied implements merchants.Observer.

@@ -85,6 +85,11 @@ func (o *Operators) FinalStatus(e *ledger.Entry) (status string, at time.Time, f
 	return o.Model(e.Route.Operator).FinalStatus(e.Route.UpstreamKey)
 }
 
+// IsPayersRefusal reports whether a payment fails because its payer refuses it.
+func (o *Operators) IsPayersRefusal(e *ledger.Entry) bool {
+	return !o.isPlatformOf(e) && o.Model(e.Route.Operator).IsPayersRefusal(e.Route.UpstreamKey)
+}
+
 // Truth is the value of --as that agrees with the operator's books, "" while the operator itself may still decide.
 func (o *Operators) Truth(e *ledger.Entry) string {
 	applied, isPlatform := o.HasEffect(e), o.isPlatformOf(e)

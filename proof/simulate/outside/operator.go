@@ -105,10 +105,11 @@ type lie struct {
 	fault Fault
 }
 
-// end is the true final status of a payment and its time, zero for none.
+// end is the true final status of a payment and its time, zero for none. isPayers is true if the payer decided it.
 type end struct {
-	status string
-	at     time.Time
+	status   string
+	at       time.Time
+	isPayers bool
 }
 
 // delayed is a request on its way, with the outcome that it will have.

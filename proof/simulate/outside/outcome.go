@@ -48,10 +48,10 @@ func (o *Operator) drawOutcome(_ string, _ kit.Keys) kit.Outcome {
 	drawn, e := *in.outcome, end{}
 	switch {
 	case drawn.Refusal != "":
-		e = end{finalStatuses[kit.Refused], o.now}
+		e = end{finalStatuses[kit.Refused], o.now, false}
 		o.trace("refused finally with "+drawn.Refusal, in.effectKey)
 	case in.kind == KindPayment && drawn.Result != kit.Undecided:
-		e = end{finalStatuses[drawn.Result], o.now.Add(drawn.DecidesAfter)}
+		e = end{finalStatuses[drawn.Result], o.now.Add(drawn.DecidesAfter), true}
 		o.trace("accepted a payment that ends as "+e.status+" after "+drawn.DecidesAfter.String(), in.effectKey)
 		if drawn.ReversedAfter > 0 {
 			o.lies = append(o.lies, lie{in.effectKey, LieReversed})
@@ -95,6 +95,15 @@ func (o *Operator) draw(in *served) kit.Outcome {
 		outcome = outcome.With(kit.CallbackNever, kit.Wrong{})
 	}
 	return o.drawContent(in, outcome, wait)
+}
+
+// IsPayersRefusal reports whether a payment fails because its payer refuses it.
+func (o *Operator) IsPayersRefusal(orderID string) bool {
+	if o == nil {
+		return false
+	}
+	e := o.accepted[effectKey{KindPayment, orderID}]
+	return e.isPayers && e.status == finalStatuses[kit.Refused]
 }
 
 // drawPayer draws the payer's decision and its time.
