@@ -47,11 +47,12 @@ const (
 type Kinds struct {
 	OtherAmounts bool // the other body of some orders has another amount, not another text
 	SharedKeys   bool // two merchants use the same keys for some orders
-	LargeAmounts bool // some amounts are more than half of the daily limit
+	LargeAmounts bool // some amounts are more than half of the daily limit, or the whole of it
 }
 
 // largeAmountInterval is the interval of the numbers whose orders are for more than half of the merchant's daily limit.
-// The countries of these orders have one currency, so that two of them do not fit into one day.
+// The countries of these orders have one currency, so that two of them do not fit into one day. Every third of these
+// orders is for the whole limit.
 const largeAmountInterval = 3
 
 // newOrder makes an order. number selects its content. The other body has another text, or another amount.
@@ -61,7 +62,11 @@ func (k Kinds) newOrder(s *fixture.Shop, function string, number int) *Order {
 	}
 	o := &Order{Shop: s, Function: function, Number: number, Wanted: build[function](number)}
 	if k.LargeAmounts && s.Limited && number%largeAmountInterval == 0 && function != deployment.SMS {
-		o.Wanted.Amount = money.Format(fixture.DailyLimit/2+int64(number), o.Wanted.Country.Exponent)
+		amount := fixture.DailyLimit/2 + int64(number)
+		if number/largeAmountInterval%largeAmountInterval == 1 {
+			amount = fixture.DailyLimit
+		}
+		o.Wanted.Amount = money.Format(amount, o.Wanted.Country.Exponent)
 	}
 	o.encode(k.OtherAmounts)
 	return o
