@@ -204,4 +204,28 @@ var callVariants = []variant{
 			"p.DailyAmounts.Refund(ctx, updated)",
 		}},
 	},
+	{
+		name: "new-orders-not-taken-in", breaks: "a request under a new key stores nothing", invariants: []int{9},
+		edits: []edit{{pipelineFile, "case a.Choice.NotYet != nil:", "case a.Choice.NotYet == nil:"}},
+	},
+	{
+		name: "no-limit-is-zero", breaks: "a platform without a greatest amount takes none", invariants: []int{12},
+		edits: []edit{{
+			"functions/pay/request.go", "row.MaxAmount > 0 && p.minor > row.MaxAmount", "p.minor > row.MaxAmount",
+		}},
+	},
+	{
+		name: "conflict-is-final", breaks: "another transaction at the same time makes a request fail",
+		invariants: []int{9},
+		world: choices{"only one merchant and one operator have faults": last, "contention for the limits": 1,
+			"kind of order": 0},
+		edits: []edit{{
+			counterFile, "if err := c.backOff(ctx, attempt); err != nil {",
+			"if err := c.backOff(ctx, attempt); err == nil {\nreturn result, errTooManyConflicts\n} else {",
+		}},
+	},
+	{
+		name: "whole-limit-refused", breaks: "an amount of the whole daily limit is refused", invariants: []int{6},
+		edits: []edit{{"shared/limit/dynamo/store.go", "case a.MaxSumBefore < 0:", "case a.MaxSumBefore <= 0:"}},
+	},
 }

@@ -160,4 +160,18 @@ var ledgerVariants = []variant{
 			{applyFile, "ledger.NoTransition && lookup.Responded && !", "ledger.NoTransition && !"},
 		},
 	},
+	{
+		name: "claims-without-a-bound", breaks: "a notification is claimed again and again without an outcome",
+		invariants: []int{8},
+		world: choices{"has notifications without an outcome": last, "start": 0, "length of the faults": last,
+			"only one merchant and one operator have faults": 0},
+		edits: []edit{{
+			outboxFile, "if o.UnrecordedAttempts >= MaxUnrecordedAttempts {", "if o.UnrecordedAttempts < 0 {",
+		}},
+	},
+	{
+		name: "reason-dropped", breaks: "the reason of a failed payment is not stored", invariants: []int{12},
+		world: kindOfOrder(1).with(faultsOf(outside.Payers, outside.PayerFails)),
+		edits: []edit{{paymentFile, "if r.Status == Failed {", "if r.Status != Failed {"}},
+	},
 }

@@ -165,4 +165,12 @@ var notificationVariants = []variant{
 			"o.UnrecordedAttempts = true, time.Time{}, 0",
 		}},
 	},
+	{
+		name: "retries-together", breaks: "notifications that failed together are retried together",
+		invariants: []int{8},
+		world:      serverDown(1),
+		edits: []edit{{
+			"shared/webhook/schedule.go", "err != nil || maxShift == 0 {", "err == nil || maxShift == 0 {",
+		}},
+	},
 }

@@ -131,4 +131,20 @@ var sweepVariants = []variant{
 			"w.errs, w.progressed = append(w.errs, err), true",
 		}},
 	},
+	{
+		name: "payer-sms-never-sent", breaks: "the sweep claims the payer's SMS and does not send it",
+		invariants: []int{8},
+		world:      kindOfOrder(1),
+		edits:      []edit{{deliverFile, "if err == nil && claim != nil {", "if err != nil && claim != nil {"}},
+	},
+	{
+		name: "flagged-claim-each-hour", breaks: "a payment that waits for a person is looked up each hour",
+		invariants: []int{7},
+		world: kindOfOrder(1).with(faultsOf(outside.Payers, outside.PayerNever)).
+			with(faultsOf(outside.CallbackContents, outside.CallbackContradicting)),
+		edits: []edit{{
+			lookupFile, "case e.ClaimFlagged(now) && age >= ledger.ClaimFlagAfter:",
+			"case e.ClaimFlagged(now) && age < ledger.ClaimFlagAfter:",
+		}},
+	},
 }
