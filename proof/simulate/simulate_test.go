@@ -11,13 +11,18 @@ import (
 	"mobilegateway/proof/simulate/tape"
 )
 
+// ballast is never touched. The collector counts it as used, so that it collects garbage only after 400 MB.
+var ballast = make([]byte, 16<<20)
+
 // TestMain collects garbage seldom: histories are short, and leave nothing behind. It uses one processor: tasks that
 // wake up at once, as those that waited for one fetch of a secret, then run one after the other. Their order is
 // the same in each run, unless the runtime preempts one of them, as it may on a machine under load.
 func TestMain(m *testing.M) {
 	processors = runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(2000)
-	os.Exit(m.Run())
+	code := m.Run()
+	runtime.KeepAlive(ballast)
+	os.Exit(code)
 }
 
 // runHistory runs one history in a bubble.
