@@ -119,9 +119,9 @@ chaos: ## Fail parts of a local run under load, then count orders and effects (C
 	@CHAOS_MINUTES=$(or $(CHAOS_MINUTES),20) CHAOS_SEED=$(CHAOS_SEED) \
 	  go test -count=1 -v -timeout 0 ./e2e/chaos -run '^TestChaos$$'
 
-simulate: ## Run the functions through hostile histories in a simulated world (SEEDS=10000 FIRST=n SEED=n ALL=1 EXHAUSTIVE=1)
+simulate: ## Run the functions through hostile histories in a simulated world (SEEDS=10000 FIRST=n SEED=n ALL=1 ROWS=1 EXHAUSTIVE=1)
 	@go test -count=1 -v -timeout 0 ./proof/simulate $(if $(EXHAUSTIVE),-run '^TestExhaustive$$' \
-	  -exhaustive $(EXHAUSTIVE),-run '^TestSeeds$$' \
+	  -exhaustive $(EXHAUSTIVE),-run '^Test$(if $(ROWS),Rows,Seeds)$$' \
 	  $(if $(SEED),-seed $(SEED) $(if $(ALL),-all),-seeds $(or $(SEEDS),10000) -first $(or $(FIRST),$$(date +%s%N))))
 
 knownbad: ## Let the simulator find every deliberate bug, by a recorded seed or a search (SEEDS=n RECORD=1 ONLY=regexp)

@@ -75,8 +75,8 @@ func (r *Report) String() string {
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
 		row(kind, r.Faults[kind])
 	}
-	text.WriteString("\n| First row that allows a write | Writes |\n|---|---:|\n")
-	for _, t := range ledger.Rows() { // the narrow rows hide wide ones, so 0 does not say that no write was of a row
+	text.WriteString("\n| Row of a write (TestSeeds: the first that allows it) | Writes |\n|---|---:|\n")
+	for _, t := range ledger.Rows() { // in TestSeeds, the narrow rows hide wide ones
 		if t.Changes != ledger.OtherItem {
 			row(t.Name, r.Rows[t.Name])
 		}

@@ -104,7 +104,7 @@ func (c *Checker) Changed(change mirror.Change, writer *deployment.Instance) {
 		return
 	}
 	t := transition{change.Key, change.Before, change.After, writer}
-	defer c.writes.changed(t) // what another invariant says about a write comes first
+	defer c.writes.changed(t, change.Made) // what another invariant says about a write comes first
 	if t.after.State == ledger.Released {
 		c.callbacks.released[t.after.Key] = true
 	}

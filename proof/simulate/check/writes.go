@@ -30,7 +30,7 @@ type writes struct{ *base }
 // allowedRow is a row, with the words of its parts, and the moves that were compared with it so far.
 type allowedRow struct {
 	made  ledger.Transition
-	row   ledger.Row
+	name  string
 	words []string
 	moves map[move]bool
 }
@@ -42,15 +42,21 @@ type move struct {
 	had, has ledger.Status
 }
 
-// allowed are the rows of entries, the narrowest first. Their moves stay known from history to history.
-var allowed = sync.OnceValue(func() (all []allowedRow) {
-	for place, row := range ledger.Rows() {
-		if row.Changes != ledger.OtherItem {
-			made := ledger.Transition(place + 1)
-			all = append(all, allowedRow{made, row, ledgertest.Words(row.Changes), map[move]bool{}})
+// allowed are the rows of entries by the function that makes their writes, the narrowest first. Their moves stay known
+// from history to history.
+var allowed = sync.OnceValue(func() map[string][]allowedRow {
+	all := map[string][]allowedRow{}
+	for function, packages := range callers {
+		for place, row := range ledger.Rows() {
+			isCaller := func(caller string) bool { return slices.Contains(packages, caller) }
+			if row.Changes != ledger.OtherItem && slices.ContainsFunc(strings.Fields(row.Callers), isCaller) {
+				made := ledger.Transition(place + 1)
+				words := ledgertest.Words(row.Changes)
+				all[function] = append(all[function], allowedRow{made, row.Name, words, map[move]bool{}})
+			}
 		}
+		slices.SortStableFunc(all[function], func(a, b allowedRow) int { return len(a.words) - len(b.words) })
 	}
-	slices.SortStableFunc(all, func(a, b allowedRow) int { return len(a.words) - len(b.words) })
 	return all
 })
 
@@ -73,9 +79,9 @@ func (r allowedRow) allows(m move) bool {
 	return isAllowed
 }
 
-// changed checks that a row of the writer allows a write, and counts the first. The store does not know which row the
-// writer meant, so what the write changed decides.
-func (c *writes) changed(t transition) {
+// changed checks that a row of the writer allows a write, and counts it. Without the overlay of TestRows nobody knows
+// which row the writer meant, so what the write changed decides, and the first row counts.
+func (c *writes) changed(t transition, made ledger.Transition) {
 	if t.writer == nil {
 		return // the history itself
 	}
@@ -87,22 +93,16 @@ func (c *writes) changed(t transition) {
 		m.from, m.had = before.State, before.Status
 		parts = ledgertest.ChangedParts(before, after)
 	}
-	for _, r := range allowed() {
+	for _, r := range allowed()[t.writer.Function] {
 		isOther := func(part string) bool { return !slices.Contains(r.words, part) }
-		if isCaller(r.row, t.writer.Function) && !slices.ContainsFunc(parts, isOther) && r.allows(m) {
-			c.Rows[r.row.Name]++
+		isMeant := made == ledger.NoTransition || made == r.made
+		if isMeant && !slices.ContainsFunc(parts, isOther) && r.allows(m) {
+			c.Rows[r.name]++
 			return
 		}
 	}
-	c.fail(tableOfWrites, "%s wrote %s from %q %q to %q %q, and no row allows it with the changed parts %s",
-		t.writer.Function, t.key, m.from, m.had, m.to, m.has, strings.Join(parts, ", "))
-}
-
-// isCaller reports whether a function makes the writes of a row.
-func isCaller(row ledger.Row, function string) bool {
-	return slices.ContainsFunc(strings.Fields(row.Callers), func(caller string) bool {
-		return slices.Contains(callers[function], caller)
-	})
+	c.fail(tableOfWrites, "%s wrote %s from %q %q to %q %q, and its row %q does not allow it with the changed parts %s",
+		t.writer.Function, t.key, m.from, m.had, m.to, m.has, made.Row().Name, strings.Join(parts, ", "))
 }
 
 // withoutNewer returns an entry without the attribute of a newer version, which any write may add.

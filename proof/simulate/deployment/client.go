@@ -30,7 +30,7 @@ type Client struct {
 // Client returns the client of one instance.
 func (t *Tables) Client(i *Instance) Client {
 	attempts := model.NewClient(t.Database)
-	attempts.Gate = func(_ context.Context, call model.Call) model.Decision { return t.decide(i, call) }
+	attempts.Gate = func(ctx context.Context, call model.Call) model.Decision { return t.decide(ctx, i, call) }
 	attempts.Sleep = func(ctx context.Context, wait time.Duration) { _ = i.Sleep(ctx, wait) }
 	attempts.Late = func(call model.Call, apply func()) { t.applyLate(i, call, apply) }
 	return Client{attempts, t, i}

@@ -6,6 +6,7 @@ import (
 	"mobilegateway/proof/simulate/fixture"
 	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/tape"
+	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	model "mobilegateway/world/dynamodb"
 )
@@ -35,12 +36,14 @@ func (s *Stream) Follow(wake func(*model.Change)) bool {
 	changes := s.Database.Changes(s.sequence)
 	for _, change := range changes {
 		s.sequence = change.Sequence
-		s.Observer.Changed(s.Entries.Follow(change), s.writer)
+		followed := s.Entries.Follow(change)
+		followed.Made = s.made
+		s.Observer.Changed(followed, s.writer)
 		if _, wakes := change.New()[ledgerdynamo.WakeAttribute]; wakes && change.Table == fixture.LedgerTable {
 			wake(change)
 		}
 	}
-	s.writer = nil
+	s.writer, s.made = nil, ledger.NoTransition
 	s.Observer.Followed(len(changes) > 0)
 	return len(changes) > 0
 }

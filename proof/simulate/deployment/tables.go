@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/mirror"
 	"mobilegateway/proof/simulate/tape"
+	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	model "mobilegateway/world/dynamodb"
 )
@@ -29,6 +31,7 @@ type Tables struct {
 
 	transactions int                   // of the table of limits
 	writer       *Instance             // that made the last call of a table
+	made         ledger.Transition     // what the writer says that it made; see TestRows
 	noItems      *dynamodb.QueryOutput // the result of a query of an empty shard
 }
 
@@ -55,9 +58,10 @@ var outcomeNames = map[model.Outcome]string{
 }
 
 // decide parks a task before an attempt at a table, and decides the attempt's fate.
-func (t *Tables) decide(i *Instance, call model.Call) model.Decision {
+func (t *Tables) decide(ctx context.Context, i *Instance, call model.Call) model.Decision {
 	t.Pass(i, tableCall(call))
 	t.writer = i
+	t.made, _ = ctx.Value(ledger.NoTransition).(ledger.Transition) // by the overlay of TestRows
 	decision := model.Decision{}
 	if t.isUnreadable(call) {
 		t.Count("table: unreadable profile")
@@ -132,10 +136,11 @@ var tableCalls = map[string]string{
 
 // applyLate applies a write some time after its client gave up, or never.
 func (t *Tables) applyLate(i *Instance, call model.Call, apply func()) {
+	made := t.made
 	wait := tape.Draw(t.Tape, "late write", 100*time.Millisecond, time.Second, 3*time.Second, time.Minute)
 	t.Kernel.At(time.Now().Add(wait), "late write", func() {
 		t.Logf("late write applied: %s", call)
-		t.writer = i
+		t.writer, t.made = i, made
 		apply()
 	})
 }

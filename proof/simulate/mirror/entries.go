@@ -99,7 +99,8 @@ type Change struct {
 	*model.Change
 	IsEntry       bool // else it is another item
 	Before, After *ledger.Entry
-	Err           error // the new item cannot be decoded
+	Err           error             // the new item cannot be decoded
+	Made          ledger.Transition // what the writer says that it made; none without the overlay of TestRows
 }
 
 // storedKinds are the prefixes of the keys of transactions. Other items of the ledger's table are references, and the
