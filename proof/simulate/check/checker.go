@@ -225,6 +225,11 @@ func (c *Checker) RespondedToOther(o *merchants.Order, response outside.Response
 	c.security.respondedToOther(o, response)
 }
 
+// OtherAccount implements operators.Observer.
+func (c *Checker) OtherAccount(e *ledger.Entry, account string) {
+	c.fail(exactAmounts, "%s has account %s, and was sent by account %s", e.Key, e.Route.Account, account)
+}
+
 // GotToken implements merchants.Observer.
 func (c *Checker) GotToken(s *fixture.Shop, reason string) {
 	if reason != "" {

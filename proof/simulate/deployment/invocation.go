@@ -65,8 +65,39 @@ func (d *Deployment) ResponseOf(function string, r Result) (response outside.Res
 	return response, err == nil
 }
 
-// Invoke runs a function with a payload, in an idle instance or a new one. done runs once, after the end.
+// throttleWait is how long an event waits before Lambda tries again to find a free instance.
+const throttleWait = 5 * time.Second
+
+// Invoke runs a function with a payload, in an idle instance or a new one. done runs once, after the end. While no
+// instance may run, a request has no response, and an event of the stream or of the schedule waits.
 func (d *Deployment) Invoke(function string, payload []byte, done func(Result)) {
+	switch {
+	case !d.isThrottled(function):
+		d.run(function, payload, done)
+	case function == Relay || function == Sweep:
+		d.Kernel.At(time.Now().Add(throttleWait), "throttled event", func() { d.Invoke(function, payload, done) })
+	default:
+		d.Kernel.At(time.Now(), "throttled request", func() { done(Result{Lost: true}) })
+	}
+}
+
+// isThrottled reports whether as many instances of a function run as may. A zombie counts until it ends.
+func (d *Deployment) isThrottled(function string) bool {
+	running := 0
+	for _, i := range d.pool[function] {
+		if i.busy && !i.Crashed() {
+			running++
+		}
+	}
+	if d.Rates.Processes == 0 || running < d.Rates.Processes || !d.FaultsOn() {
+		return false
+	}
+	d.Count("throttled: " + function)
+	d.Logf("%s: throttled, nothing ran", function)
+	return true
+}
+
+func (d *Deployment) run(function string, payload []byte, done func(Result)) {
 	i := d.pickInstance(function)
 	i.busy = true
 	i.invocations++

@@ -10,6 +10,7 @@ import (
 	"mobilegateway/proof/simulate/fixture"
 	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/tape"
+	"mobilegateway/shared/keyring"
 )
 
 // change is one kind of change that an engineer makes with gatewayctl while merchants and operators are at work.
@@ -56,10 +57,11 @@ func (e *Engineers) drawOverlap() time.Duration {
 
 // issued is what a command has issued.
 type issued struct {
-	Version     int    `json:"version"`
-	Secret      string `json:"webhook_secret"`
-	Number      int    `json:"number"`
-	AccessToken string `json:"access_token"`
+	Version      int    `json:"version"`
+	Secret       string `json:"webhook_secret"`
+	ClientSecret string `json:"client_secret"`
+	Number       int    `json:"number"`
+	AccessToken  string `json:"access_token"`
 }
 
 // issue runs a command that issues something, which is a secret from now on. It returns false if the command failed.
@@ -73,7 +75,7 @@ func (e *Engineers) issue(i *deployment.Instance, command ...string) (issued, bo
 		e.Fail("read what was issued: %s", err)
 		return read, false
 	}
-	e.observer.Confide(read.Secret + read.AccessToken)
+	e.observer.Confide(read.Secret + read.ClientSecret + read.AccessToken)
 	return read, true
 }
 
@@ -122,6 +124,28 @@ func (e *Engineers) useShortLivedToken(s *fixture.Shop, _ *deployment.Instance) 
 	e.later(e.drawOverlap(), func(i *deployment.Instance) {
 		began := time.Now()
 		if _, done := e.Run(i, "token", "revoke", s.Name, "--short-lived"); done {
+			e.merchants.RefuseShortLived(s, began)
+		}
+	})
+}
+
+// EndClientSecret gives a merchant a new client secret, and ends the old one at once.
+func (e *Engineers) EndClientSecret(s *fixture.Shop, i *deployment.Instance) {
+	if _, done := e.issue(i, "client-secret", "rotate", s.Name, "--overlap", "0s"); done {
+		e.merchants.Refuse(s.ClientSecret)
+	}
+}
+
+// RevokeTokenKey revokes the key of all short-lived tokens.
+func (e *Engineers) RevokeTokenKey(_ *fixture.Shop, i *deployment.Instance) {
+	began := time.Now()
+	ring, _ := e.Secrets.Current(fixture.TokenSecret)
+	isOnly := len(fixture.Must(keyring.Parse(ring)).Keys()) == 1 // no token of a merchant has another key
+	if _, done := e.Run(i, "keys", "revoke", "tokens", "1", "--compromised"); !done || !isOnly {
+		return
+	}
+	e.later(keyring.SigningDelay, func(*deployment.Instance) {
+		for _, s := range e.merchants.Shops {
 			e.merchants.RefuseShortLived(s, began)
 		}
 	})

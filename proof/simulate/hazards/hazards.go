@@ -47,6 +47,9 @@ var hazards = []hazard{
 	{name: "a busy merchant", plan: planBusyMerchant, rarity: 40, isLater: true},
 	{name: "a new address", plan: planNewAddress, rarity: 40, isLater: true},
 	{name: "notifications without an outcome", plan: planLostNotifications, rarity: 160, isLater: true},
+	{name: "few processes", plan: planFewProcesses, rarity: 24, isLater: true},
+	{name: "a revoked secret", plan: planRevokedSecret, rarity: 40, isLater: true},
+	{name: "a removed account", plan: planRemovedAccount, rarity: 24, isLater: true},
 }
 
 // hazardRarity is one in how many histories most hazards occur.

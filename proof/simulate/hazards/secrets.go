@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"mobilegateway/proof/simulate/deployment"
 	"mobilegateway/proof/simulate/fixture"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/proof/simulate/world"
@@ -54,7 +55,11 @@ func planTokenRotation(w *world.World, length time.Duration) {
 	const next = "operator-access-token-2"
 	w.Kernel.At(w.DrawStart(length), "token rotation", func() {
 		w.Logf("operators: a new access token")
-		w.Secrets.Set(time.Now(), fixture.OperatorSecret, fixture.OperatorCredentials(next))
+		changeAccounts(w, func(name string, p *platform) {
+			for id := range p.Accounts {
+				p.Accounts[id]["access_token"] = fixture.AccessToken(next, name)
+			}
+		})
 		w.Operators.SetAccessTokens(next, fixture.OperatorToken)
 		w.Kernel.At(time.Now().Add(overlap), "end of the old token", func() { w.Operators.SetAccessTokens(next) })
 	})
@@ -64,4 +69,19 @@ func planUnreadableSecret(w *world.World, length time.Duration) {
 	all := append(slices.Clone(rings), fixture.PublicSecret, fixture.OperatorSecret)
 	broken := w.DrawWindow(length, 10*time.Minute, 3*time.Hour, 26*time.Hour)
 	w.Secrets.SetUnreadable(tape.Draw(w.Tape, "secret", all...), broken.From, broken.To)
+}
+
+// planRevokedSecret ends a merchant's client secret, or the key of all tokens, while the merchant uses it.
+func planRevokedSecret(w *world.World, length time.Duration) {
+	s, at := tape.Draw(w.Tape, "shop", w.Merchants.Shops...), w.DrawStart(length).Add(time.Minute)
+	revoke := tape.Draw(w.Tape, "revoked secret", w.Engineers.EndClientSecret, w.Engineers.RevokeTokenKey)
+	w.Engineers.At(at, "revocation", func(i *deployment.Instance) { revoke(s, i) })
+	for _, wait := range []time.Duration{-time.Minute, -30 * time.Second, 0, 30 * time.Second, 4 * time.Minute} {
+		w.Kernel.At(at.Add(wait), "token request", func() { w.Merchants.RequestToken(s) })
+	}
+	for number := range 2 {
+		o := w.Merchants.Add(s, deployment.Charge, 10*extraOrders+number)
+		o.Start = at.Add(time.Duration(3+number) * time.Minute)
+		w.Merchants.Schedule(o, "order")
+	}
 }

@@ -63,5 +63,13 @@ func planDeletions(w *world.World, _ time.Duration) {
 	}
 }
 
+// planFewProcesses bounds how many instances of a function run at a time, while orders come at the same time.
+func planFewProcesses(w *world.World, length time.Duration) {
+	w.Rates.Processes = tape.Draw(w.Tape, "processes of a function", 2, 1)
+	for number := range 2 {
+		w.Merchants.DrawOf(tape.Draw(w.Tape, "kind of order", deployment.Pay, deployment.SMS), extraOrders+number, length)
+	}
+}
+
 // planStoppedTimers lets functions continue after a freeze as if no time had passed, so that outcomes are stored late.
 func planStoppedTimers(w *world.World, _ time.Duration) { w.TimersStop, w.Rates.Freeze = true, 60 }

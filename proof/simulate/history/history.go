@@ -27,6 +27,9 @@ type History struct {
 
 // Rates are the rates of the faults of the deployment, per mille.
 type Rates struct {
+	// Processes is the most instances of a function that run at a time, 0 for no bound.
+	Processes int
+
 	Table, Lag, Crash, Freeze, ColdStart, Skew      int
 	LostResponse, LateStream, DoubleStream, NoSweep int
 	DoubleSweep                                     int

@@ -21,8 +21,9 @@ type Models struct {
 	// Names are the operators' names.
 	Names []string
 
-	byHost map[string]*outside.Operator
-	next   map[string]time.Time // when an operator does something by itself, by name
+	byHost  map[string]*outside.Operator
+	account string               // of the request that is served; "" in a small world
+	next    map[string]time.Time // when an operator does something by itself, by name
 }
 
 func newModels(g *gateway) *Models {
@@ -66,6 +67,13 @@ func (m *Models) SetAccessTokens(tokens ...string) {
 // called passes a call on. A refusal may be lost: the ledger's table is then read-only for some seconds.
 func (m *Models) called(kind, key string, response outside.Exchange) {
 	m.observer.Called(kind, key, response)
+	e := m.Entries.AtOperator(kind, key)
+	if kind == outside.KindPayerSMS {
+		e = m.Entries.Payment(key)
+	}
+	if e != nil && m.account != "" && e.Route.Account != m.account {
+		m.observer.OtherAccount(e, m.account)
+	}
 	if response.Status == http.StatusForbidden && m.LosesRefusals && m.HappensNow("refusal lost", 300) {
 		m.ReadOnly.From, m.ReadOnly.To = time.Now(), time.Now().Add(10*time.Second)
 	}
@@ -73,7 +81,12 @@ func (m *Models) called(kind, key string, response outside.Exchange) {
 
 // serve passes a request to the operator of its host.
 func (m *Models) serve(request *http.Request, body []byte) outside.Exchange {
-	o := m.byHost[request.URL.Host]
+	host, isSecond := strings.CutPrefix(request.URL.Host, fixture.SecondAccount+".")
+	o := m.byHost[host]
+	m.account = fixture.FirstAccount
+	if isSecond {
+		m.account = fixture.SecondAccount
+	}
 	if o == nil {
 		m.Fail("a request to the unknown operator %s", request.URL.Host)
 		return outside.Exchange{Failure: outside.ConnectionRefused}

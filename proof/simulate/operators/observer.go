@@ -17,6 +17,8 @@ type Observer interface {
 	// Called receives each call with an effect, and its response. OtherContent receives one under a key that has come
 	// with another content.
 	Called(kind, key string, response outside.Exchange)
+	// OtherAccount receives an entry that was sent by another account than its own.
+	OtherAccount(e *ledger.Entry, account string)
 	OtherContent(kind, key string)
 	// Applied receives each effect.
 	Applied(operatorName string, effect outside.Effect)
