@@ -15,6 +15,7 @@ const (
 	SampleAlias  = "gw-alias-very-private"
 	SampleOTP    = "914263"
 	SampleMSISDN = "+2250707070707"
+	sampleDigits = "0707070" // in the sample numbers of all countries
 	sampleUUID   = "f4401bd2-1568-4140-bf2d-eb77d2b2b639"
 )
 

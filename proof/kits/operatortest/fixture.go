@@ -1,13 +1,110 @@
 package operatortest
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"maps"
+	"net/http"
 	"testing"
 	"time"
 
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
+	"mobilegateway/shared/secret"
 )
+
+// localAddress is the address of a platform that is not called.
+const localAddress = "http://127.0.0.1:1"
+
+// startTime is the time of all calls of a suite without a clock.
+func startTime() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
+
+// With returns the suite with changed fields of the account. A field with nil is left out.
+func (s Suite) With(fields map[string]any) Suite {
+	s.Account = maps.Clone(s.Account)
+	maps.Copy(s.Account, fields)
+	maps.DeleteFunc(s.Account, func(_ string, value any) bool { return value == nil })
+	return s
+}
+
+// Stub starts a stub whose requests are the business requests.
+func (s Suite) Stub(t *testing.T, responders ...Responder) *StubOperator {
+	t.Helper()
+	stub := NewStubOperator(t, responders...)
+	stub.preparatory = s.Preparatory
+	return stub
+}
+
+// Driver makes the platform's driver with its account at an address.
+func (s Suite) Driver(t testing.TB, baseURL string) operator.Driver {
+	t.Helper()
+	return s.driver(t, s.secret(baseURL), nil)
+}
+
+// New makes the driver of a suite, as its type.
+func New[D operator.Driver](t testing.TB, s Suite, baseURL string) D {
+	t.Helper()
+	return s.Driver(t, baseURL).(D)
+}
+
+// Over makes the driver of a suite over a transport, as its type.
+func Over[D operator.Driver](t testing.TB, s Suite, transport RoundTripper) D {
+	t.Helper()
+	return s.driver(t, s.secret("https://operator.example"), transport).(D)
+}
+
+// RoundTripper is a transport that is a function.
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (s Suite) driver(t testing.TB, accounts secret.Reader, transport http.RoundTripper) operator.Driver {
+	t.Helper()
+	now := startTime
+	if s.Now != nil {
+		now = s.Now
+	}
+	directory := drivers.New(accounts, drivers.Outside{Transport: transport, Now: now})
+	driver, _, found := directory.Driver(s.Platform)
+	if !found {
+		t.Fatalf("the directory has no driver for %s", s.Platform)
+	}
+	return driver
+}
+
+// secret is a secret with the account "a1", the current one.
+func (s Suite) secret(baseURL string) secret.Static {
+	account := s.With(map[string]any{"base_url": baseURL}).Account
+	raw, err := json.Marshal(map[string]any{
+		s.Platform: map[string]any{"current": "a1", "accounts": map[string]any{"a1": account}},
+	})
+	if err != nil {
+		panic(err) // fields of texts and objects always have a form
+	}
+	return raw
+}
+
+// changingSecret is a secret that has another value after a refresh. One without a value cannot be read.
+type changingSecret struct{ value, next []byte }
+
+// Get implements secret.Reader.
+func (s *changingSecret) Get(context.Context) ([]byte, error) {
+	if s.value == nil {
+		return nil, errors.New("the secret cannot be read")
+	}
+	return s.value, nil
+}
+
+// Refresh implements secret.Reader.
+func (s *changingSecret) Refresh(ctx context.Context) ([]byte, error) {
+	s.value = s.next
+	return s.Get(ctx)
+}
+
+// FetchedAt implements secret.Reader: the value is never old.
+func (s *changingSecret) FetchedAt() time.Time { return time.Time{} }
 
 // operations are the sample calls of the platform, with the suite's data of the driver.
 func (s Suite) operations(account string, mayRepeat bool) []Operation {
@@ -20,42 +117,10 @@ func (s Suite) statusCall() operator.StatusCall {
 	return call
 }
 
-// stub starts a stub whose requests are the business requests.
-func (s Suite) stub(t *testing.T, responders ...Responder) *StubOperator {
-	stub := NewStubOperator(t, responders...)
-	stub.preparatory = s.Preparatory
-	return stub
-}
-
-// startTime is the time of all calls.
-func startTime() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
-
-// newDriver makes the platform's driver with its account at a stub.
-func (s Suite) newDriver(t *testing.T, stub *StubOperator) operator.Driver {
-	t.Helper()
-	return s.newDriverRenewing(t, stub, nil)
-}
-
-// newDriverRenewing makes a driver whose account has other fields after a refresh of the secret.
-func (s Suite) newDriverRenewing(t *testing.T, stub *StubOperator, renewed map[string]any) operator.Driver {
-	t.Helper()
-	fields := maps.Clone(s.Account)
-	fields["base_url"] = stub.URL
-	secret := &RenewedSecret{Value: Secret(s.Platform, "a1", fields)}
-	maps.Copy(fields, renewed)
-	secret.Renewed = Secret(s.Platform, "a1", fields)
-	directory := drivers.New(secret, drivers.Outside{Now: startTime})
-	driver, _, found := directory.Driver(s.Platform)
-	if !found {
-		t.Fatalf("the directory has no driver for %s", s.Platform)
-	}
-	return driver
-}
-
 // lookUp makes the lookup of a driver with one.
 func (s Suite) lookUp(t *testing.T, stub *StubOperator, call operator.StatusCall) operator.StatusResponse {
 	t.Helper()
-	reader, ok := s.newDriver(t, stub).(operator.StatusLookup)
+	reader, ok := s.Driver(t, stub.URL).(operator.StatusLookup)
 	if !ok {
 		t.Fatal("the driver has no lookup")
 	}

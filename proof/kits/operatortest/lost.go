@@ -1,13 +1,14 @@
 package operatortest
 
 import (
-	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/secret"
 )
 
 // Signature describes the signatures of a platform's static callbacks.
@@ -27,7 +28,7 @@ func (s Suite) lostResponse(t *testing.T) {
 		t.Skip("the gateway repeats the call, or the platform has no lookup")
 	}
 	for i, op := range s.operations("", false) {
-		stub := s.stub(t, CloseConnection())
+		stub := s.Stub(t, CloseConnection())
 		driverData, result := s.attempt(t.Context(), t, stub, op)
 		if result.Outcome != operator.Unknown || len(stub.Requests()) != 1 {
 			t.Fatalf("%s: outcome %d after %d requests", op.Name, result.Outcome, len(stub.Requests()))
@@ -48,7 +49,7 @@ func (s Suite) lostResponse(t *testing.T) {
 			continue
 		}
 		stub.SetResponses(s.DuplicateResponse)
-		result = s.runCall(t, s.newDriver(t, stub), operations(s.Platform, "", driverData, true)[i])
+		result = s.runCall(t, s.Driver(t, stub.URL), operations(s.Platform, "", driverData, true)[i])
 		sent := businessCalls(stub)
 		if result.Outcome != operator.Unknown || !result.DuplicateKey || len(sent) != 2 {
 			t.Fatalf("%s: repeat with outcome %d, %d business calls", op.Name, result.Outcome, len(sent))
@@ -80,10 +81,8 @@ func (s Suite) rotatedSignature(t *testing.T) {
 	}{
 		{[]string{before}, true, false}, {[]string{before, after}, true, true}, {[]string{after}, false, true},
 	} {
-		own := s
-		own.Account = maps.Clone(s.Account)
-		maps.Copy(own.Account, s.Signature.Fields(c.keys))
-		verifier, _ := own.newDriver(t, s.stub(t)).(operator.StaticCallbackVerifier)
+		own := s.With(s.Signature.Fields(c.keys))
+		verifier, _ := own.Driver(t, localAddress).(operator.StaticCallbackVerifier)
 		for key, want := range map[string]bool{before: c.old, after: c.renew} {
 			secret, _ := s.Account["callback_secret"].(string)
 			header := s.Signature.Sign(key, startTime(), body)
@@ -94,6 +93,43 @@ func (s Suite) rotatedSignature(t *testing.T) {
 			if got != want || err != nil {
 				t.Errorf("keys %q, signed by %s: %v, %v; want %v", c.keys, key, got, err, want)
 			}
+		}
+	}
+}
+
+// staticCallback: the secret in the path authenticates a callback of the account, also one that only a refresh of the
+// credentials finds. Credentials that cannot be read are an error, so that the platform tries again.
+func (s Suite) staticCallback(t *testing.T) {
+	if !rowOf(s.Platform).StaticCallbacks {
+		t.Skip("the platform has no static callbacks")
+	}
+	genuine, _ := s.Account["callback_secret"].(string)
+	other := strings.ToUpper(genuine)
+	with := func(callbackSecret string) secret.Static {
+		return s.With(map[string]any{"callback_secret": callbackSecret}).secret(localAddress)
+	}
+	for name, c := range map[string]struct {
+		accounts      secret.Reader
+		account, path string
+		want, isError bool
+	}{
+		"genuine":                {with(genuine), "a1", genuine, true, false},
+		"another secret":         {with(genuine), "a1", other, false, false},
+		"a longer secret":        {with(genuine), "a1", genuine + "x", false, false},
+		"no secret":              {with(genuine), "a1", "", false, false},
+		"none in the account":    {with(""), "a1", "", false, false},
+		"an unusable secret":     {with("short"), "a1", "short", false, false},
+		"another account":        {with(genuine), "a2", genuine, false, false},
+		"renewed":                {&changingSecret{with(genuine), with(other)}, "a1", other, true, false},
+		"unreadable credentials": {&changingSecret{}, "a1", genuine, false, true},
+	} {
+		verifier, _ := s.driver(t, c.accounts, nil).(operator.StaticCallbackVerifier)
+		valid, err := verifier.VerifyStaticCallback(t.Context(), operator.StaticCallback{
+			Platform: s.Platform, AccountID: c.account, PathSecret: c.path, Body: []byte("{}"),
+			Header: func(string) string { return "" },
+		})
+		if valid != c.want || (err != nil) != c.isError {
+			t.Errorf("%s: valid %v, %v", name, valid, err)
 		}
 	}
 }

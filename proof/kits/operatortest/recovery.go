@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
@@ -31,15 +34,70 @@ func (s Suite) tokenRefused(t *testing.T) {
 			{"cut after the renewal", s.Renewed, []Responder{refused, CloseConnection()}, operator.Unknown, 2},
 		} {
 			t.Run(op.Name+"/"+c.name, func(t *testing.T) {
-				stub := s.stub(t, c.steps...)
+				stub := s.Stub(t, c.steps...)
 				if s.Preparatory != nil && c.renewed == nil { // a new token replaces the refused one
 					c.want, c.sends = operator.Succeeded, 2
 				}
-				result := s.runCall(t, s.newDriverRenewing(t, stub, c.renewed), op)
-				if sent := len(stub.Requests()); result.Outcome != c.want || sent != c.sends {
-					t.Errorf("outcome %d, %d requests; want %d, %d", result.Outcome, sent, c.want, c.sends)
+				accounts := &changingSecret{s.secret(stub.URL), s.With(c.renewed).secret(stub.URL)}
+				result := s.runCall(t, s.driver(t, accounts, nil), op)
+				sent := stub.Requests()
+				if result.Outcome != c.want || len(sent) != c.sends {
+					t.Fatalf("outcome %d, %d requests; want %d, %d", result.Outcome, len(sent), c.want, c.sends)
+				}
+				if c.renewed != nil && cmp.Equal(sent[0].Header, sent[1].Header) {
+					t.Error("the second request has the refused credentials")
 				}
 			})
+		}
+	}
+}
+
+// rotatedCredentials: other credentials are used for the next call, with a token of their own.
+func (s Suite) rotatedCredentials(t *testing.T) {
+	for _, op := range s.operations("", false) {
+		stub := s.Stub(t, s.SuccessResponse(op))
+		accounts := &changingSecret{value: s.secret(stub.URL)}
+		driver := s.driver(t, accounts, nil)
+		s.runCall(t, driver, op)
+		accounts.value = s.With(s.Renewed).secret(stub.URL)
+		s.runCall(t, driver, op)
+		if sent := stub.Requests(); len(sent) != 2 || cmp.Equal(sent[0].Header, sent[1].Header) {
+			t.Errorf("%s: %d requests, want two with different credentials", op.Name, len(sent))
+		}
+	}
+}
+
+// isExchange reports whether a request exchanges credentials for a token.
+func isExchange(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Authorization"), "Basic ")
+}
+
+// tokenMargin: a token is replaced a margin before its end, at most half of its life.
+func (s Suite) tokenMargin(t *testing.T) {
+	if s.TokenMargin == 0 {
+		t.Skip("the platform exchanges no tokens")
+	}
+	op := s.operations("", false)[0]
+	for life, cached := range map[string]time.Duration{"3600": time.Hour - s.TokenMargin, "240": 2 * time.Minute} {
+		for idle, want := range map[time.Duration]int{cached - time.Millisecond: 1, cached: 2} {
+			exchanges, now := 0, startTime()
+			s.Now = func() time.Time { return now }
+			stub := s.Stub(t, s.SuccessResponse(op))
+			stub.preparatory = func(r *http.Request) Responder {
+				if !isExchange(r) {
+					return s.Preparatory(r)
+				}
+				exchanges++
+				return Respond(http.StatusOK, `{"access_token":"t","expires_in":`+life+`}`)
+			}
+			driver := s.Driver(t, stub.URL)
+			s.runCall(t, driver, op)
+			now = now.Add(idle)
+			s.runCall(t, driver, op)
+			if exchanges != want {
+				t.Errorf("%d exchanges of tokens for %s s, the second call after %s; want %d",
+					exchanges, life, idle, want)
+			}
 		}
 	}
 }
@@ -59,7 +117,7 @@ func (s Suite) noToken(t *testing.T) {
 			kind = fault.IntegrationRejected
 		}
 		for _, op := range s.operations("", false) {
-			stub, exchanges := s.stub(t, s.SuccessResponse(op)), 0
+			stub, exchanges := s.Stub(t, s.SuccessResponse(op)), 0
 			stub.preparatory = func(r *http.Request) Responder {
 				if s.Preparatory(r) == nil {
 					return nil
@@ -71,9 +129,9 @@ func (s Suite) noToken(t *testing.T) {
 			if exchanges != 1 || result.Fault.Kind != kind {
 				t.Errorf("%s, %s: %d exchanges: %v", op.Name, name, exchanges, result.Fault)
 			}
-			if driver, ok := s.newDriver(t, stub).(operator.Preparer); ok {
+			if driver, ok := s.Driver(t, stub.URL).(operator.Preparer); ok {
 				_, result := driver.Prepare(t.Context(), s.pay(op, ""))
-				CheckResult(t, result, operator.NotApplied, kind, s.Secrets)
+				s.CheckProof(t, result, Proof{Outcome: operator.NotApplied, Kind: kind})
 			}
 			if s.Lookup != nil {
 				if found := s.lookUp(t, stub, s.statusCall()); found.Responded() || found.Cause == nil {
@@ -99,7 +157,7 @@ func (s Suite) pay(op Operation, driverData string) operator.PayCall {
 func (s Suite) crashes(t *testing.T) {
 	for i, op := range s.operations("", false) {
 		for crashAt := 1; crashAt <= 4; crashAt++ {
-			stub, requests, business := s.stub(t, s.SuccessResponse(op)), 0, false
+			stub, requests, business := s.Stub(t, s.SuccessResponse(op)), 0, false
 			ctx, cancel := context.WithCancel(t.Context())
 			stub.preparatory = func(r *http.Request) Responder {
 				respond := Responder(nil)
@@ -134,7 +192,7 @@ func (s Suite) crashes(t *testing.T) {
 func (s Suite) attempt(
 	ctx context.Context, t *testing.T, stub *StubOperator, op Operation,
 ) (driverData string, result operator.Result) {
-	driver := s.newDriver(t, stub)
+	driver := s.Driver(t, stub.URL)
 	if preparer, ok := driver.(operator.Preparer); ok {
 		driverData, result = preparer.Prepare(ctx, s.pay(op, ""))
 		if result.Outcome != operator.Succeeded {
@@ -156,7 +214,7 @@ func (s Suite) retry(t *testing.T, stub *StubOperator, op, first Operation, mayR
 	stub.SetResponses(s.SuccessResponse(op))
 	result := operator.Result{}
 	if mayRepeat {
-		result = s.runCall(t, s.newDriver(t, stub), op)
+		result = s.runCall(t, s.Driver(t, stub.URL), op)
 	} else {
 		_, result = s.attempt(t.Context(), t, stub, first)
 	}
@@ -181,8 +239,8 @@ func (s Suite) duplicate(t *testing.T) {
 		t.Skip("the platform reports no duplicate")
 	}
 	for _, op := range s.operations("", true) {
-		stub := s.stub(t, s.DuplicateResponse)
-		result := s.runCall(t, s.newDriver(t, stub), op)
+		stub := s.Stub(t, s.DuplicateResponse)
+		result := s.runCall(t, s.Driver(t, stub.URL), op)
 		if result.Outcome != operator.Unknown || !result.DuplicateKey {
 			t.Errorf("%s: outcome %d, duplicate %v", op.Name, result.Outcome, result.DuplicateKey)
 		}

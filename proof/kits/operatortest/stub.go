@@ -2,11 +2,13 @@
 // and must not repeat a call unless repeats are declared safe.
 //
 // A driver runs against a stub over real HTTP, which returns a valid, invalid, truncated or no response. The suite does
-// not depend on a protocol: the driver's own test supplies the platform's responses. It is used only by tests.
+// not depend on a protocol: the driver's own test supplies the platform's responses. The same value is the bench of
+// that test: it makes the driver with its account, and checks what each response proves. It is used only by tests.
 package operatortest
 
 import (
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -43,6 +45,7 @@ type StubOperator struct {
 	mu         sync.Mutex
 	responders []Responder
 	requests   []Request
+	status     int // of the last response to them, 0 for none
 }
 
 // NewStubOperator starts a stub that ends with the test. The responders are those of SetResponses.
@@ -100,7 +103,31 @@ func (p *StubOperator) serve(w http.ResponseWriter, r *http.Request) {
 		p.responders = p.responders[1:]
 	}
 	p.mu.Unlock()
-	respond(w, r)
+	respond(statusRecorder{w, p}, r)
+}
+
+// statusRecorder keeps the status of a response.
+type statusRecorder struct {
+	http.ResponseWriter
+	stub *StubOperator
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r statusRecorder) WriteHeader(status int) {
+	r.stub.mu.Lock()
+	r.stub.status = status
+	r.stub.mu.Unlock()
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (r statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// lastStatus is the status of the last response to Requests, 0 for none.
+func (p *StubOperator) lastStatus() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status
 }
 
 // Respond returns a response with a status, header pairs and a body.
@@ -111,7 +138,18 @@ func Respond(status int, body string, header ...string) Responder {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // the driver may have closed the connection
+		_, _ = io.WriteString(w, body) //nolint:gosec // no browser reads it; the driver may have closed the connection
+	}
+}
+
+// Tokens responds to exchanges of tokens at a path, as Suite.Preparatory. Other credentials get another token.
+func Tokens(path string) func(*http.Request) Responder {
+	return func(r *http.Request) Responder {
+		if r.URL.Path != path {
+			return nil
+		}
+		sum := crc32.ChecksumIEEE([]byte(r.Header.Get("Authorization")))
+		return Respond(http.StatusOK, fmt.Sprintf(`{"access_token":"token-very-private-%x","expires_in":"3600"}`, sum))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,9 +31,13 @@ type Suite struct {
 	Platform string
 	// Account are the fields of its account without the address. Renewed are those that differ after a renewal.
 	Account, Renewed map[string]any
+	// Now is the clock; nil for a fixed time.
+	Now func() time.Time
 	// Preparatory responds to a request that moves no money, such as a token exchange or a preparation; nil for any
 	// other.
 	Preparatory func(r *http.Request) Responder
+	// TokenMargin is how long before its end a token is replaced, 0 for a platform without exchanges of tokens.
+	TokenMargin time.Duration
 	// DriverData is that of the sample payments, for a Preparer and for lookups.
 	DriverData string
 	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, and a
@@ -58,6 +63,7 @@ type Suite struct {
 // Run runs the suite.
 func Run(t *testing.T, s Suite) {
 	t.Run("account", s.account)
+	t.Run("account fields", s.accountFields)
 	for _, op := range s.operations("", false) {
 		t.Run(op.Name, func(t *testing.T) {
 			t.Run("outcomes", func(t *testing.T) { s.outcomes(t, op) })
@@ -73,44 +79,20 @@ func Run(t *testing.T, s Suite) {
 	t.Run("lookup reports", s.lookupReports)
 	t.Run("callback reports", s.callbackReports)
 	t.Run("token refused", s.tokenRefused)
+	t.Run("rotated credentials", s.rotatedCredentials)
+	t.Run("token margin", s.tokenMargin)
 	t.Run("no token", s.noToken)
 	t.Run("crashes", s.crashes)
 	t.Run("duplicate", s.duplicate)
 	t.Run("lost response", s.lostResponse)
+	t.Run("static callback", s.staticCallback)
 	t.Run("rotated signature", s.rotatedSignature)
-}
-
-// account: the driver returns the account for a new call, and a call can be pinned to it.
-func (s Suite) account(t *testing.T) {
-	stub := s.stub(t)
-	driver := s.newDriver(t, stub)
-	name, err := driver.FindAccount(t.Context(), s.Platform, "")
-	if err != nil || name == "" {
-		t.Fatalf("current account %q, %v", name, err)
-	}
-	_, err = driver.FindAccount(t.Context(), "unknown", "")
-	if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected {
-		t.Errorf("an operator without credentials: %v", err)
-	}
-	for _, op := range s.operations(name, false) {
-		stub.SetResponses(s.SuccessResponse(op))
-		if result := s.runCall(t, driver, op); result.Outcome != operator.Succeeded {
-			t.Errorf("%s pinned to %q: %v", op.Name, name, result.Fault)
-		}
-	}
-	for _, op := range s.operations("gone", false) {
-		stub.ClearRequests()
-		result := s.runCall(t, driver, op)
-		if result.Outcome != operator.NotApplied || len(stub.Requests()) != 0 {
-			t.Errorf("%s with an unknown account: outcome %d, want NotApplied unsent", op.Name, result.Outcome)
-		}
-	}
 }
 
 // outcomes: three responses prove an outcome. Any other response proves nothing, and the call is not repeated on a new
 // connection.
 func (s Suite) outcomes(t *testing.T, op Operation) {
-	stub := s.stub(t)
+	stub := s.Stub(t)
 	certain := map[string]operator.Outcome{
 		"success": operator.Succeeded, "refusal": operator.Refused, "not applied": operator.NotApplied,
 	}
@@ -149,7 +131,7 @@ func (s Suite) outcomes(t *testing.T, op Operation) {
 
 // noResponse: a request without a response may have been applied. The driver returns when the context ends.
 func (s Suite) noResponse(t *testing.T, op Operation) {
-	stub := s.stub(t)
+	stub := s.Stub(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	neverRespond := stub.NeverRespond()
@@ -157,7 +139,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 		cancel() // the context ends once the request has arrived
 		neverRespond(w, r)
 	})
-	result := op.Call(ctx, s.newDriver(t, stub)).Result
+	result := op.Call(ctx, s.Driver(t, stub.URL)).Result
 	s.checkFault(t, result)
 	if result.Outcome != operator.Unknown {
 		t.Errorf("outcome %d, want Unknown: %v", result.Outcome, result.Fault)
@@ -165,16 +147,23 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 	stub.SetResponses(neverRespond)
 	short, cancelShort := context.WithTimeout(t.Context(), shortTimeout)
 	defer cancelShort()
-	result = op.Call(short, s.newDriver(t, stub)).Result
+	result = op.Call(short, s.Driver(t, stub.URL)).Result
 	s.checkFault(t, result)
 	if result.Outcome == operator.Succeeded || result.Outcome == operator.Refused {
 		t.Errorf("outcome %d without a response", result.Outcome)
 	}
+	if s.Preparatory == nil {
+		return
+	}
+	stub.preparatory = func(*http.Request) Responder { return neverRespond }
+	noToken, cancelNoToken := context.WithTimeout(t.Context(), shortTimeout)
+	defer cancelNoToken()
+	s.CheckProof(t, op.Call(noToken, s.Driver(t, stub.URL)).Result, Unavailable)
 }
 
 // connectionRefused: without a connection nothing was sent.
 func (s Suite) connectionRefused(t *testing.T, op Operation) {
-	stub := s.stub(t)
+	stub := s.Stub(t)
 	stub.Close()
 	result := s.expectOutcome(t, stub, op, operator.NotApplied)
 	if result.Fault.Kind != fault.OperatorUnavailable {
@@ -184,7 +173,7 @@ func (s Suite) connectionRefused(t *testing.T, op Operation) {
 
 // redirect: a redirect is an unknown response and is not followed.
 func (s Suite) redirect(t *testing.T, op Operation) {
-	stub, redirectTarget := s.stub(t), NewStubOperator(t, s.SuccessResponse(op))
+	stub, redirectTarget := s.Stub(t), NewStubOperator(t, s.SuccessResponse(op))
 	for _, status := range []int{301, 303, 307, 308} {
 		stub.ClearRequests()
 		stub.SetResponses(Respond(status, "{}", "Location", redirectTarget.URL))
@@ -197,8 +186,8 @@ func (s Suite) redirect(t *testing.T, op Operation) {
 
 // deadlinePassed: a call with an ended context sends nothing.
 func (s Suite) deadlinePassed(t *testing.T, op Operation) {
-	stub := s.stub(t, s.SuccessResponse(op))
-	driver := s.newDriver(t, stub)
+	stub := s.Stub(t, s.SuccessResponse(op))
+	driver := s.Driver(t, stub.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	result := op.Call(ctx, driver).Result
@@ -210,8 +199,8 @@ func (s Suite) deadlinePassed(t *testing.T, op Operation) {
 
 // repeatedCall: the same call sends the same request, which contains the key.
 func (s Suite) repeatedCall(t *testing.T, op Operation) {
-	stub := s.stub(t, s.SuccessResponse(op))
-	driver := s.newDriver(t, stub)
+	stub := s.Stub(t, s.SuccessResponse(op))
+	driver := s.Driver(t, stub.URL)
 	s.runCall(t, driver, op)
 	s.runCall(t, driver, op)
 	requests := stub.Requests()
@@ -226,15 +215,23 @@ func (s Suite) repeatedCall(t *testing.T, op Operation) {
 	}
 }
 
-// parallel: a driver serves many calls at once (for the race detector).
+// parallel: a driver serves many calls at once (for the race detector), with one token.
 func (s Suite) parallel(t *testing.T) {
-	stubs := map[string]*StubOperator{}
+	stubs, exchanges := map[string]*StubOperator{}, atomic.Int32{}
 	var group sync.WaitGroup
 	for _, op := range s.operations("", false) {
-		stub := s.stub(t)
-		stub.SetResponses(s.SuccessResponse(op))
+		stub := s.Stub(t, s.SuccessResponse(op))
+		stub.preparatory = func(r *http.Request) Responder {
+			if s.Preparatory == nil {
+				return nil
+			}
+			if isExchange(r) {
+				exchanges.Add(1)
+			}
+			return s.Preparatory(r)
+		}
 		stubs[op.Name] = stub
-		driver := s.newDriver(t, stub)
+		driver := s.Driver(t, stub.URL)
 		for range 8 {
 			group.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
@@ -251,17 +248,20 @@ func (s Suite) parallel(t *testing.T) {
 			t.Errorf("%s: %d requests for 8 calls", name, len(stub.Requests()))
 		}
 	}
+	if count := int(exchanges.Load()); s.TokenMargin > 0 && count != len(stubs) {
+		t.Errorf("%d exchanges of tokens for the calls of %d drivers", count, len(stubs))
+	}
 }
 
 // statusLookup: a lookup without a valid response reports no status.
 func (s Suite) statusLookup(t *testing.T) {
-	stub := s.stub(t)
-	reader, ok := s.newDriver(t, stub).(operator.StatusLookup)
+	stub := s.Stub(t)
+	reader, ok := s.Driver(t, stub.URL).(operator.StatusLookup)
 	row := rowOf(s.Platform)
 	if ok != row.HasStatusLookup {
 		t.Fatalf("the row declares a status lookup: %v; the driver has one: %v", row.HasStatusLookup, ok)
 	}
-	if _, isVerifier := s.newDriver(t, stub).(operator.StaticCallbackVerifier); isVerifier != row.StaticCallbacks {
+	if _, isVerifier := s.Driver(t, stub.URL).(operator.StaticCallbackVerifier); isVerifier != row.StaticCallbacks {
 		t.Errorf("the row declares static callbacks: %v; the driver verifies them: %v", row.StaticCallbacks, isVerifier)
 	}
 	if !ok {
@@ -289,7 +289,7 @@ func (s Suite) statusLookup(t *testing.T) {
 // expectOutcome calls a new driver. It checks the outcome, and that the driver sent at most one request.
 func (s Suite) expectOutcome(t *testing.T, stub *StubOperator, op Operation, outcome operator.Outcome) operator.Result {
 	t.Helper()
-	result := s.runCall(t, s.newDriver(t, stub), op)
+	result := s.runCall(t, s.Driver(t, stub.URL), op)
 	if result.Outcome != outcome {
 		t.Fatalf("outcome %d, want %d: %v", result.Outcome, outcome, result.Fault)
 	}
@@ -338,6 +338,5 @@ func (s Suite) checkFault(t *testing.T, result operator.Result) {
 	if !allowed || (result.Fault.OperatorException != nil) != (result.Fault.Kind == fault.OperatorError) {
 		t.Errorf("outcome %d with fault kind %d", result.Outcome, result.Fault.Kind)
 	}
-	private := []string{SampleToken, SampleAlias, SampleOTP, SampleMSISDN[1:], "ise2-very-private"}
-	CheckPrivate(t, result.Fault, append(private, s.Secrets...))
+	s.CheckPrivate(t, result.Fault)
 }

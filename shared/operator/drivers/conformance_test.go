@@ -49,16 +49,6 @@ func always(status int, body string) func(operatortest.Operation) operatortest.R
 	return func(operatortest.Operation) operatortest.Responder { return operatortest.Respond(status, body) }
 }
 
-// tokens responds to token exchanges at a path, with a token that the driver caches.
-func tokens(path string) func(*http.Request) operatortest.Responder {
-	return func(r *http.Request) operatortest.Responder {
-		if r.URL.Path != path {
-			return nil
-		}
-		return operatortest.Respond(200, `{"access_token":"token-very-private","expires_in":"3600"}`)
-	}
-}
-
 func requestError(side, id string) string {
 	return `{"requestError":{"` + side + `":{"messageId":"` + id + `","text":"Text of %1","variables":["one"]}}}`
 }
@@ -113,8 +103,8 @@ func mtnSuite() operatortest.Suite {
 			"api_user": "c72025f5-5cd1-4630-99e4-8ba4722fad56", "api_key": "key-very-private",
 			"subscription_key": "subscription-very-private", "target_environment": "mtnivorycoast",
 		},
-		Renewed:              map[string]any{"subscription_key": "secondary-very-private"},
-		Preparatory:          tokens("/collection/token/"),
+		Renewed:     map[string]any{"subscription_key": "secondary-very-private"},
+		Preparatory: operatortest.Tokens("/collection/token/"), TokenMargin: 10 * time.Minute,
 		SuccessResponse:      always(202, ""),
 		RefusalResponse:      always(500, `{"code":"PAYER_NOT_FOUND"}`),
 		NotAppliedResponse:   always(500, `{"code":"INVALID_CURRENCY"}`),
@@ -220,8 +210,8 @@ func orangeWebPaySuite(t *testing.T) operatortest.Suite {
 			"segment": "ci", "merchant_key": "merchant-very-private", "client_id": "client-1",
 			"client_secret": "client-very-private",
 		},
-		Renewed:              map[string]any{"client_secret": "renewed-very-private"},
-		Preparatory:          tokens("/oauth/v3/token"),
+		Renewed:     map[string]any{"client_secret": "renewed-very-private"},
+		Preparatory: operatortest.Tokens("/oauth/v3/token"), TokenMargin: 5 * time.Minute,
 		SuccessResponse:      always(201, readFile(t, "orangewebpay", "pay-response.json")),
 		NotAppliedResponse:   always(400, `{"code":23,"message":"m"}`),
 		TokenRefusedResponse: operatortest.Respond(401, `{"code":42,"message":"m"}`),
@@ -238,7 +228,7 @@ func orangeCMSuite(t *testing.T) operatortest.Suite {
 		"consumer_key": "ck", "consumer_secret": "cs-very-private", "api_user": "user",
 		"api_password": "password-very-private", "channel_msisdn": "691000001", "pin": "8642",
 	}
-	exchange := tokens("/token")
+	exchange := operatortest.Tokens("/token")
 	reports := &operatortest.Reports{
 		Body: `{"data":{"payToken":"` + payToken + `","status":"STATUS","amount":AMOUNT,"txnmode":"` + order +
 			`","inittxnstatus":"200","confirmtxnstatus":"200"}}`,
@@ -250,7 +240,7 @@ func orangeCMSuite(t *testing.T) operatortest.Suite {
 		},
 	}
 	return operatortest.Suite{
-		Platform: "orange-cm", DriverData: payToken, Account: account,
+		Platform: "orange-cm", DriverData: payToken, Account: account, TokenMargin: 5 * time.Minute,
 		Renewed: map[string]any{"api_password": "renewed-very-private"},
 		Preparatory: func(r *http.Request) operatortest.Responder {
 			if strings.HasSuffix(r.URL.Path, "/mp/init") {
@@ -280,8 +270,8 @@ func orangeSMSSuite(t *testing.T) operatortest.Suite {
 			"client_id": "id", "client_secret": "cs-very-private", "callback_secret": pathKey,
 			"sender": map[string]any{"CI": "tel:+2250000"},
 		},
-		Renewed:              map[string]any{"client_secret": "renewed-very-private"},
-		Preparatory:          tokens("/oauth/v3/token"),
+		Renewed:     map[string]any{"client_secret": "renewed-very-private"},
+		Preparatory: operatortest.Tokens("/oauth/v3/token"), TokenMargin: 5 * time.Minute,
 		SuccessResponse:      always(201, readFile(t, "orangesms", "sms-response.json")),
 		RefusalResponse:      always(400, requestError("serviceException", "SVC0004")),
 		NotAppliedResponse:   always(403, requestError("policyException", "POL0001")),

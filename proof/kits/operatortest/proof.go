@@ -1,0 +1,221 @@
+package operatortest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
+)
+
+// Proof is what the responses to a call prove: its outcome, and what else the result has then.
+type Proof struct {
+	Outcome  operator.Outcome
+	Kind     fault.Kind           // of the fault, unless the call succeeded
+	Reason   ledger.FailureReason // of a refusal
+	Part     string               // of the merchant's request
+	Known    bool                 // the platform knows the key
+	Unmapped bool                 // the platform refuses by a code that the driver does not know
+	Sends    int                  // of the call, without exchanges of tokens
+}
+
+// Proofs of the responses to a call that is sent once.
+var (
+	Succeeded = Proof{Outcome: operator.Succeeded, Sends: 1}
+	// Unknown is the lack of a proof, and KnownKey the same by a platform that knows the key.
+	Unknown  = Proof{Outcome: operator.Unknown, Kind: fault.OutcomeUnknown, Sends: 1}
+	KnownKey = Proof{Outcome: operator.Unknown, Kind: fault.OutcomeUnknown, Known: true, Sends: 1}
+	// OurFault is a call that was not applied because of our request or account, UnmappedCode one for a reason that the
+	// driver does not know, and Unavailable one because of the platform.
+	OurFault     = Proof{Outcome: operator.NotApplied, Kind: fault.IntegrationRejected, Sends: 1}
+	UnmappedCode = Proof{Outcome: operator.NotApplied, Kind: fault.IntegrationRejected, Unmapped: true, Sends: 1}
+	Unavailable  = Proof{Outcome: operator.NotApplied, Kind: fault.OperatorUnavailable, Sends: 1}
+)
+
+// Refused is a final refusal.
+func Refused(reason ledger.FailureReason) Proof {
+	return Proof{Outcome: operator.Refused, Kind: fault.OperatorError, Reason: reason, Sends: 1}
+}
+
+// InvalidPart is a call that was not applied because of a part of the merchant's request.
+func InvalidPart(part string) Proof {
+	return Proof{Outcome: operator.NotApplied, Kind: fault.InvalidPart, Part: part, Sends: 1}
+}
+
+// Sent is the proof of a call that is sent that often.
+func (p Proof) Sent(times int) Proof {
+	p.Sends = times
+	return p
+}
+
+// Outcomes are responses to a call by what they prove, with a name each.
+type Outcomes map[Proof]map[string]Responder
+
+// CheckPayments checks what responses to a payment prove.
+func (s Suite) CheckPayments(t *testing.T, call operator.PayCall, cases Outcomes) {
+	t.Helper()
+	s.CheckCalls(t, func(ctx context.Context, d operator.Driver) operator.PayResponse {
+		return operator.Pay(ctx, d, call)
+	}, cases)
+}
+
+// CheckCalls checks what responses to a call prove. Only a success has a page, or data of the driver that the call has
+// not.
+func (s Suite) CheckCalls(
+	t *testing.T, call func(context.Context, operator.Driver) operator.PayResponse, cases Outcomes,
+) {
+	t.Helper()
+	for want, responses := range cases {
+		for name, respond := range responses {
+			t.Run(name, func(t *testing.T) {
+				stub := s.Stub(t, respond)
+				got := call(t.Context(), s.Driver(t, stub.URL))
+				s.CheckProof(t, got.Result, want)
+				if sent := len(stub.Requests()); sent != want.Sends {
+					t.Errorf("the call was sent %d times, want %d", sent, want.Sends)
+				}
+				if want.Sends > 0 && got.HTTPStatus != stub.lastStatus() {
+					t.Errorf("HTTP status %d, want that of the response, %d", got.HTTPStatus, stub.lastStatus())
+				}
+				hasPage := got.PayToken != "" || got.PaymentURL != "" || got.NotifToken != ""
+				if got.Outcome != operator.Succeeded && (hasPage || got.DriverData != "") {
+					t.Errorf("a page or data of the driver without a success: %+v", got)
+				}
+			})
+		}
+	}
+}
+
+// CheckProof checks a result, whose fault has no private text.
+func (s Suite) CheckProof(t testing.TB, got operator.Result, want Proof) {
+	t.Helper()
+	if got.Outcome != want.Outcome || (got.Fault == nil) != (want.Outcome == operator.Succeeded) {
+		t.Fatalf("outcome %d, want %d: %v", got.Outcome, want.Outcome, got.Fault)
+	}
+	if got.DuplicateKey != want.Known {
+		t.Errorf("a known key: %v, want %v: %v", got.DuplicateKey, want.Known, got.Fault)
+	}
+	if got.Fault == nil {
+		return
+	}
+	if got.Fault.Kind != want.Kind || got.Fault.Part != want.Part {
+		t.Errorf("fault %v of kind %v, part %q; want %v, %q",
+			got.Fault, got.Fault.Kind, got.Fault.Part, want.Kind, want.Part)
+	}
+	if reason := operator.RefusalReason(got.Fault); reason != want.Reason {
+		t.Errorf("refused for %q, want %q", reason, want.Reason)
+	}
+	if unmapped := errors.Is(got.Fault, operator.ErrUnmappedCode); unmapped != want.Unmapped {
+		t.Errorf("an unmapped code: %v, want %v: %v", unmapped, want.Unmapped, got.Fault)
+	}
+	s.CheckPrivate(t, got.Fault)
+}
+
+// CheckPrivate checks that an error, which may be nil, contains no private text.
+func (s Suite) CheckPrivate(t testing.TB, err error) {
+	t.Helper()
+	private := append([]string{SampleToken, SampleAlias, SampleOTP, sampleDigits, "ise2-very-private"}, s.Secrets...)
+	isIn := func(text string) bool { return err != nil && strings.Contains(err.Error(), text) }
+	if i := slices.IndexFunc(private, isIn); i >= 0 {
+		t.Errorf("%q is in the text %q", private[i], err)
+	}
+}
+
+// CheckUnsent checks payments that are refused before any request, by what their result is. Each case is an edit of the
+// call.
+func (s Suite) CheckUnsent(t *testing.T, call operator.PayCall, cases map[Proof]map[string]func(*operator.PayCall)) {
+	t.Helper()
+	stub := NewStubOperator(t)
+	driver := s.Driver(t, stub.URL)
+	for want, edits := range cases {
+		for name, edit := range edits {
+			t.Run(name, func(t *testing.T) {
+				edited := call
+				edit(&edited)
+				s.CheckProof(t, operator.Pay(t.Context(), driver, edited).Result, want)
+				if preparer, ok := driver.(operator.Preparer); ok {
+					_, result := preparer.Prepare(t.Context(), edited)
+					s.CheckProof(t, result, want)
+				}
+				if sent := len(stub.Requests()); sent != 0 {
+					t.Errorf("%d requests were sent", sent)
+				}
+			})
+		}
+	}
+}
+
+// Lookups are responses to a lookup by its result, with a name each.
+type Lookups map[operator.StatusResponse]map[string]Responder
+
+// Results of lookups without a status: the response is not one on the payment, has a status that the driver does not
+// know, or reports that the payment does not exist.
+var (
+	Unread        = operator.StatusResponse{}
+	UnknownStatus = operator.StatusResponse{Cause: operator.ErrUnknownStatus}
+	OrderNotFound = operator.StatusResponse{OrderNotFound: true}
+)
+
+// Reported is the result of a lookup with a status.
+func Reported(report operator.StatusReport) operator.StatusResponse {
+	return operator.StatusResponse{StatusReport: report}
+}
+
+// CheckLookups checks the results of a lookup.
+func (s Suite) CheckLookups(t *testing.T, call operator.StatusCall, cases Lookups) {
+	t.Helper()
+	for want, responses := range cases {
+		for name, respond := range responses {
+			t.Run(name, func(t *testing.T) {
+				got := s.lookUp(t, s.Stub(t, respond), call)
+				isUnknown := errors.Is(got.Cause, operator.ErrUnknownStatus)
+				if (got.Cause == nil) != (got.Status != "") || isUnknown != (want.Cause != nil) {
+					t.Errorf("status %q with the cause %v", got.Status, got.Cause)
+				}
+				s.CheckPrivate(t, got.Cause)
+				got.Cause = want.Cause
+				if diff := cmp.Diff(want.StatusReport, got.StatusReport); diff != "" || got != want {
+					t.Errorf("not found: %v, report (-want +got):\n%s", got.OrderNotFound, diff)
+				}
+			})
+		}
+	}
+}
+
+// CheckCallbacks checks the reports of callbacks, with a name each.
+func (s Suite) CheckCallbacks(t *testing.T, cases map[operator.CallbackReport]map[string]string) {
+	t.Helper()
+	reader, _ := s.Driver(t, localAddress).(operator.PaymentCallbackReader)
+	for want, bodies := range cases {
+		for name, body := range bodies {
+			t.Run(name, func(t *testing.T) {
+				if diff := cmp.Diff(want, reader.ReadPaymentCallback([]byte(body))); diff != "" {
+					t.Errorf("report (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// CheckFields checks which values of the account's fields can be used, by their paths.
+func (s Suite) CheckFields(t *testing.T, usable map[string]map[string]bool) {
+	t.Helper()
+	describer, _ := s.Driver(t, localAddress).(operator.AccountDescriber)
+	for _, field := range describer.AccountFields() {
+		for value, want := range usable[field.Path] {
+			if err := field.Check(value); (err == nil) != want {
+				t.Errorf("%s %q: %v, want usable %v", field.Path, value, err, want)
+			}
+		}
+		delete(usable, field.Path)
+	}
+	if len(usable) > 0 {
+		t.Errorf("the account has no fields %v", usable)
+	}
+}
