@@ -74,10 +74,14 @@ func (s Suite) accountFields(t *testing.T) {
 	}
 	row := rowOf(s.Platform)
 	for _, field := range describer.AccountFields() {
-		if field.Path == "base_url" || strings.HasSuffix(field.Path, ".*") || len(field.NeededBy) == 0 {
+		if strings.HasSuffix(field.Path, ".*") || len(field.NeededBy) == 0 {
 			continue
 		}
-		driver := s.With(map[string]any{field.Path: "very-private: b\n"}).Driver(t, stub.URL)
+		const unusable = "very-private: b\n"
+		driver := s.With(map[string]any{field.Path: unusable}).Driver(t, stub.URL)
+		if field.Path == "base_url" {
+			driver = s.Driver(t, unusable)
+		}
 		_, err := driver.FindAccount(t.Context(), s.Platform, "")
 		f, isNamed := fault.FromError(err), err != nil && strings.Contains(err.Error(), field.Path)
 		if isNeeded := len(field.NeededBy) >= len(row.Operations); isNeeded != isNamed ||

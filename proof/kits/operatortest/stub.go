@@ -61,6 +61,9 @@ func NewStubOperator(t *testing.T, responders ...Responder) *StubOperator {
 	return p
 }
 
+// Prepare sets what responds to requests that move no money, as Suite.Preparatory.
+func (p *StubOperator) Prepare(respond func(*http.Request) Responder) { p.preparatory = respond }
+
 // SetResponses sets the responses to the next requests. The last one repeats.
 func (p *StubOperator) SetResponses(responders ...Responder) {
 	p.mu.Lock()

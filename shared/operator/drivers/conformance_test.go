@@ -20,7 +20,7 @@ import (
 // TestConformance runs the suite of drivers for each driver. A new driver is a value here, or in a test of its own.
 func TestConformance(t *testing.T) {
 	for _, suite := range []operatortest.Suite{
-		gatewaySuite(), mtnSuite(), pawapaySuite(t), waveSuite(t), orangeWebPaySuite(t), orangeCMSuite(t),
+		gatewaySuite(), pawapaySuite(t), waveSuite(t), orangeWebPaySuite(t), orangeCMSuite(t),
 		orangeSMSSuite(t), flouciSuite(t),
 	} {
 		row, _ := operator.FindCapabilities(suite.Platform)
@@ -85,33 +85,6 @@ func gatewaySuite() operatortest.Suite {
 		Lookup:               &operatortest.Reports{Body: body, Amount: "1500", OtherAmount: "15", Statuses: statuses},
 		Callback:             &operatortest.Reports{Body: body, Amount: "1500", OtherAmount: "15", Statuses: statuses},
 		Secrets:              []string{"very-private", "SERVICE"},
-	}
-}
-
-func mtnSuite() operatortest.Suite {
-	reports := &operatortest.Reports{
-		Body:   `{"externalId":"` + order + `","status":"STATUS","amount":"AMOUNT","currency":"CURRENCY"}`,
-		Amount: "1500.0", OtherAmount: "1500.5",
-		Statuses: map[string]ledger.Status{
-			"CREATED": ledger.Pending, "PENDING": ledger.Pending, "SUCCESSFUL": ledger.Successful,
-			"FAILED": ledger.Failed, "TIMEOUT": "",
-		},
-	}
-	return operatortest.Suite{
-		Platform: "mtn-momo",
-		Account: map[string]any{
-			"api_user": "c72025f5-5cd1-4630-99e4-8ba4722fad56", "api_key": "key-very-private",
-			"subscription_key": "subscription-very-private", "target_environment": "mtnivorycoast",
-		},
-		Renewed:     map[string]any{"subscription_key": "secondary-very-private"},
-		Preparatory: operatortest.Tokens("/collection/token/"), TokenMargin: 10 * time.Minute,
-		SuccessResponse:      always(202, ""),
-		RefusalResponse:      always(500, `{"code":"PAYER_NOT_FOUND"}`),
-		NotAppliedResponse:   always(500, `{"code":"INVALID_CURRENCY"}`),
-		TokenRefusedResponse: operatortest.Respond(401, `{"statusCode":401,"message":"m"}`),
-		DuplicateResponse:    operatortest.Respond(409, `{"code":"RESOURCE_ALREADY_EXIST"}`),
-		NotFoundResponse:     operatortest.Respond(404, `{"code":"RESOURCE_NOT_FOUND"}`),
-		Lookup:               reports, Callback: reports, Secrets: []string{"very-private"},
 	}
 }
 

@@ -5,28 +5,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/mtn"
-	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/secret"
 )
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func bodyOf(text string) io.ReadCloser { return io.NopCloser(strings.NewReader(text)) }
-
-func newDriverOver(transport http.RoundTripper) *mtn.Driver {
-	accounts := secret.Static(marshalAccount(goodAccount("https://proxy.momoapi.mtn.com")))
-	reader := credentials.NewReader(accounts, time.Now, operator.CheckBaseURL)
-	return mtn.New(reader, upstream.NewClient(transport), upstream.NewTokens(time.Now, nil))
-}
 
 // No response makes a payment succeed but an empty 202, and no lookup without the order, the amount and the currency.
 func FuzzResponse(f *testing.F) {
@@ -37,12 +23,12 @@ func FuzzResponse(f *testing.F) {
 	f.Add(500, code("NOT_ENOUGH_FUNDS"))
 	f.Add(401, inFront401)
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		driver := newDriverOver(roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Path == "/collection/token/" {
+		driver := operatortest.Over[*mtn.Driver](t, suite(), func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == tokenPath {
 				return &http.Response{StatusCode: 200, Body: bodyOf(operatortest.ReadFile(t, "token.json"))}, nil
 			}
 			return &http.Response{StatusCode: status, Body: bodyOf(body)}, nil
-		}))
+		})
 		paid := driver.Pay(t.Context(), samplePay())
 		if paid.Outcome == operator.Succeeded && (status != 202 || strings.TrimSpace(body) != "") {
 			t.Errorf("%d %q is a success", status, body)
@@ -64,7 +50,7 @@ func FuzzCallback(f *testing.F) {
 	for _, name := range []string{"successful.json", "failed.json", "failed-object.json"} {
 		f.Add(operatortest.ReadFile(f, name))
 	}
-	driver := newDriverOver(nil)
+	driver := operatortest.Over[*mtn.Driver](f, suite(), nil)
 	f.Fuzz(func(t *testing.T, body string) {
 		report := driver.ReadPaymentCallback([]byte(body))
 		if report.Status == ledger.Successful && (report.OrderID == "" || report.Amount == "") {

@@ -1,101 +1,82 @@
 package mtn_test
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"mobilegateway/proof/kits/operatortest"
-	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/mtn"
-	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/secret"
 )
 
 const (
-	platform  = "mtn-momo"
 	apiUser   = "c72025f5-5cd1-4630-99e4-8ba4722fad56"
 	reference = "0f0e6a4c-7c33-4a7e-9f3b-2f6f6a0f5d11"
 	callback  = "https://gateway.example.com/callbacks/v1/payments/mtn/DemoShop_42/signed-path"
+	tokenPath = "/collection/token/"
 )
 
-// secrets are texts that no fault may contain.
-func secrets() []string {
-	return []string{
-		"api-key-very-private", "subscription-very-private", "first-token-very-private", "second-token-very-private",
-		"0707070707", operatortest.SampleOTP, "very-private",
+// suite is the bench of the driver: an account in Ivory Coast.
+func suite() operatortest.Suite {
+	reports := &operatortest.Reports{
+		Body:   `{"externalId":"DemoShop_42","status":"STATUS","amount":"AMOUNT","currency":"CURRENCY"}`,
+		Amount: "1500.0", OtherAmount: "1500.5",
+		Statuses: map[string]ledger.Status{
+			"CREATED": ledger.Pending, "PENDING": ledger.Pending, "SUCCESSFUL": ledger.Successful,
+			"FAILED": ledger.Failed, "TIMEOUT": "", "REJECTED": "", "successful": "",
+		},
+	}
+	always := func(status int, body string) func(operatortest.Operation) operatortest.Responder {
+		return func(operatortest.Operation) operatortest.Responder { return respond(status, body) }
+	}
+	return operatortest.Suite{
+		Platform: "mtn-momo",
+		Account: map[string]any{
+			"api_user": apiUser, "api_key": "api-key-very-private",
+			"subscription_key": "subscription-very-private", "target_environment": "mtnivorycoast",
+		},
+		Renewed:              map[string]any{"subscription_key": "secondary-very-private"},
+		Preparatory:          operatortest.Tokens(tokenPath),
+		TokenMargin:          10 * time.Minute,
+		SuccessResponse:      always(202, ""),
+		RefusalResponse:      always(500, code("PAYER_NOT_FOUND")),
+		NotAppliedResponse:   always(500, code("INVALID_CURRENCY")),
+		TokenRefusedResponse: respond(401, inFront401),
+		DuplicateResponse:    respond(409, code("RESOURCE_ALREADY_EXIST")),
+		NotFoundResponse:     respond(404, code("RESOURCE_NOT_FOUND")),
+		Lookup:               reports,
+		Callback:             reports,
+		Secrets:              []string{"very-private"},
 	}
 }
+
+func TestConformance(t *testing.T) { operatortest.Run(t, suite()) }
 
 func respond(status int, body string) operatortest.Responder {
 	return operatortest.Respond(status, body)
 }
 
-// goodAccount returns the fields of an account in Ivory Coast.
-func goodAccount(baseURL string) map[string]string {
-	return map[string]string{
-		"base_url": baseURL, "api_user": apiUser, "api_key": "api-key-very-private",
-		"subscription_key": "subscription-very-private", "target_environment": "mtnivorycoast",
-	}
-}
-
-func newDriver(account map[string]string, now func() time.Time) *mtn.Driver {
-	return newDriverOf(secret.Static(marshalAccount(account)), now)
-}
-
-func newDriverOf(reader secret.Reader, now func() time.Time) *mtn.Driver {
-	accounts := credentials.NewReader(reader, now, operator.CheckBaseURL)
-	return mtn.New(accounts, upstream.NewClient(nil), upstream.NewTokens(now, nil))
-}
-
-func marshalAccount(account map[string]string) []byte {
-	return operatortest.Secret(platform, "ci", account)
-}
-
-// stub starts MTN's platform: it responds with tokens, and with the responders to business calls.
-func stub(t *testing.T, business ...operatortest.Responder) *operatortest.StubOperator {
+func newDriver(t *testing.T, stub *operatortest.StubOperator) *mtn.Driver {
 	t.Helper()
-	operations := operatortest.NewStubOperator(t)
-	token, next := operatortest.ReadFile(t, "token.json"), 0
-	var mu sync.Mutex
-	operations.SetResponses(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		step := business[min(next, len(business)-1)]
-		if r.URL.Path == "/collection/token/" {
-			step = respond(200, token)
-			token = strings.Replace(token, "first-", "second-", 1)
-		} else {
-			next++
-		}
-		mu.Unlock()
-		step(w, r)
-	})
-	return operations
+	return operatortest.New[*mtn.Driver](t, suite(), stub.URL)
 }
 
-func businessRequests(s *operatortest.StubOperator) []operatortest.Request {
-	var found []operatortest.Request
-	for _, r := range s.Requests() {
-		if !strings.HasPrefix(r.Path, "/collection/token/") {
-			found = append(found, r)
+// exchanging responds to exchanges of tokens.
+func exchanging(token operatortest.Responder) func(*http.Request) operatortest.Responder {
+	return func(r *http.Request) operatortest.Responder {
+		if r.URL.Path == tokenPath {
+			return token
 		}
+		return nil
 	}
-	return found
 }
 
 func samplePay() operator.PayCall {
-	call := operatortest.SamplePay("mtn", "ci", "tpe")
-	call.Platform, call.UpstreamKey, call.OrderID = platform, reference, "DemoShop_42"
-	call.Amount, call.NotifyURL = "500.00", callback
+	call := operatortest.SamplePay("mtn-momo", "", "tpe")
+	call.UpstreamKey, call.Amount, call.NotifyURL = reference, "500.00", callback
 	return call
 }
 
@@ -103,159 +84,50 @@ func sampleLookup() operator.StatusCall {
 	return operator.StatusCall{Call: samplePay().Call, Channel: "tpe", Lang: "fr", Amount: "500.00", Currency: "XOF"}
 }
 
-func TestGoldenPayment(t *testing.T) {
-	platformStub := stub(t, respond(202, ""))
-	result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay())
-	if diff := cmp.Diff(operator.PayResponse{Result: operator.Result{
-		Outcome: operator.Succeeded, HTTPStatus: 202,
-	}}, result); diff != "" {
-		t.Fatalf("response (-want +got):\n%s", diff)
-	}
-	requests := platformStub.Requests()
-	if len(requests) != 2 {
-		t.Fatalf("%d requests", len(requests))
-	}
-	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(apiUser+":api-key-very-private"))
-	checkRequest(t, requests[0], "POST /collection/token/", map[string]string{
-		"Authorization": basic, "Ocp-Apim-Subscription-Key": "subscription-very-private",
-		"X-Target-Environment": "mtnivorycoast", "Content-Length": "0", "Content-Type": "",
+func TestAccountFields(t *testing.T) {
+	suite().CheckFields(t, map[string]map[string]bool{
+		"base_url":         {"https://proxy.momoapi.mtn.com": true, "": false},
+		"api_user":         {apiUser: true, "user:name": false},
+		"api_key":          {"": false},
+		"subscription_key": {"a\n": false},
+		"target_environment": {
+			"sandbox": true, "mtnivorycoast": true, "mtncameroon": true, "": false,
+			"mtncongo": false, // the Republic of the Congo
+		},
 	})
-	checkRequest(t, requests[1], "POST /collection/v1_0/requesttopay", map[string]string{
-		"Authorization": "Bearer first-token-very-private", "X-Reference-Id": reference, "X-Callback-Url": callback,
-		"Ocp-Apim-Subscription-Key": "subscription-very-private", "X-Target-Environment": "mtnivorycoast",
-		"Content-Type": "application/json",
-	})
-	want := compact(t, operatortest.ReadFile(t, "request.json"))
-	if diff := cmp.Diff(want, compact(t, requests[1].Body)); diff != "" {
-		t.Errorf("body (-want +got):\n%s", diff)
-	}
-}
-
-func TestGoldenLookup(t *testing.T) {
-	platformStub := stub(t, respond(200, operatortest.ReadFile(t, "successful.json")))
-	newDriver(goodAccount(platformStub.URL), time.Now).LookUpPayment(t.Context(), sampleLookup())
-	request := businessRequests(platformStub)[0]
-	checkRequest(t, request, "GET /collection/v1_0/requesttopay/"+reference, map[string]string{
-		"Authorization":             "Bearer first-token-very-private",
-		"Ocp-Apim-Subscription-Key": "subscription-very-private", "X-Target-Environment": "mtnivorycoast",
-	})
-	if request.Body != "" {
-		t.Errorf("a lookup with the body %q", request.Body)
-	}
-}
-
-func checkRequest(t *testing.T, got operatortest.Request, line string, header map[string]string) {
-	t.Helper()
-	if got.Method+" "+got.Path != line {
-		t.Errorf("request %s %s, want %s", got.Method, got.Path, line)
-	}
-	for name, value := range header {
-		if got.Header.Get(name) != value {
-			t.Errorf("%s is %q, want %q", name, got.Header.Get(name), value)
-		}
-	}
-}
-
-// compact parses JSON, so that only its fields and values are compared.
-func compact(t *testing.T, text string) any {
-	t.Helper()
-	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
-func TestFindAccount(t *testing.T) {
-	with := func(field, value string) map[string]string {
-		account := goodAccount("https://proxy.momoapi.mtn.com")
-		account[field] = value
-		return account
-	}
-	sandbox := with("target_environment", "sandbox")
-	sandbox["currency"] = "EUR"
-	cases := []struct {
-		name    string
-		account map[string]string
-		field   string // named by the error; "" for a usable account
-	}{
-		{"complete", goodAccount("https://proxy.momoapi.mtn.com"), ""},
-		{"sandbox with a currency", sandbox, ""},
-		{"production with a currency, which is not used", with("currency", "EUR"), ""},
-		{"no address", with("base_url", ""), "base_url"},
-		{"user of another form", with("api_user", "user:name"), "api_user"},
-		{"no key", with("api_key", ""), "api_key"},
-		{"subscription key with a line end", with("subscription_key", "a\n"), "subscription_key"},
-		{"Congo-Brazzaville", with("target_environment", "mtncongo"), "target_environment"},
-		{"no environment", with("target_environment", ""), "target_environment"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			id, err := newDriver(c.account, time.Now).FindAccount(t.Context(), platform, "")
-			if c.field == "" {
-				if err != nil || id != "ci" {
-					t.Fatalf("account %q, %v", id, err)
-				}
-				return
-			}
-			if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected || id != "" ||
-				!strings.Contains(err.Error(), c.field) {
-				t.Fatalf("account %q, %v", id, err)
-			}
-			operatortest.CheckPrivate(t, err, secrets())
-		})
-	}
 }
 
 // A call that no account can make is not sent.
 func TestUnsentPayments(t *testing.T) {
-	change := func(f func(*operator.PayCall)) operator.PayCall {
-		call := samplePay()
-		f(&call)
-		return call
-	}
-	const ours, merchants = fault.IntegrationRejected, fault.InvalidPart
-	cases := []struct {
-		name string
-		kind fault.Kind
-		call operator.PayCall
-	}{
-		{"another country", ours, change(func(c *operator.PayCall) { c.Country, c.MSISDN = "CM", "670000000" })},
-		{"no number", merchants, change(func(c *operator.PayCall) { c.MSISDN = "" })},
-		{"number of elsewhere", merchants, change(func(c *operator.PayCall) { c.MSISDN = "+237670000000" })},
-		{"decimals", merchants, change(func(c *operator.PayCall) { c.Amount = "500.5" })},
-		{"unknown account", ours, change(func(c *operator.PayCall) { c.AccountID = "gone" })},
-		{"platform without one", ours, change(func(c *operator.PayCall) { c.Platform = "orange-cm" })},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			platformStub := stub(t, respond(202, ""))
-			result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), c.call)
-			if result.Outcome != operator.NotApplied || result.Fault.Kind != c.kind {
-				t.Fatalf("outcome %d, %v", result.Outcome, result.Fault)
-			}
-			if len(platformStub.Requests()) != 0 {
-				t.Error("a request was sent")
-			}
-			operatortest.CheckPrivate(t, result.Fault, secrets())
-		})
-	}
+	type edits = map[string]func(*operator.PayCall)
+	suite().CheckUnsent(t, samplePay(), map[operatortest.Proof]edits{
+		operatortest.OurFault: {
+			"another country":      func(c *operator.PayCall) { c.Country, c.MSISDN = "CM", "670000000" },
+			"platform without one": func(c *operator.PayCall) { c.Platform = "orange-cm" },
+		},
+		operatortest.InvalidPart("user_msisdn"): {
+			"no number":           func(c *operator.PayCall) { c.MSISDN = "" },
+			"number of elsewhere": func(c *operator.PayCall) { c.MSISDN = "+237670000000" },
+		},
+		operatortest.InvalidPart("amount"): {
+			"decimals": func(c *operator.PayCall) { c.Amount = "500.5" },
+		},
+	})
 }
 
 // In the sandbox every country is sent in EUR, and a lookup reports the merchant's currency.
 func TestSandbox(t *testing.T) {
-	euros := strings.ReplaceAll(operatortest.ReadFile(t, "successful.json"), `"XOF"`, `"EUR"`)
 	successful := operatortest.ReadFile(t, "successful.json")
-	platformStub := stub(t, respond(202, ""), respond(200, euros), respond(200, successful))
-	account := maps.Clone(goodAccount(platformStub.URL))
-	account["target_environment"], account["currency"] = "sandbox", "EUR"
-	driver := newDriver(account, time.Now)
+	euros := strings.ReplaceAll(successful, `"XOF"`, `"EUR"`)
+	account := suite().With(map[string]any{"target_environment": "sandbox", "currency": "EUR"})
+	stub := account.Stub(t, respond(202, ""), respond(200, euros), respond(200, successful))
+	driver := operatortest.New[*mtn.Driver](t, account, stub.URL)
 	call := samplePay()
 	call.Country, call.MSISDN, call.Currency = "CM", "670000000", "XAF"
 	if result := driver.Pay(t.Context(), call); result.Outcome != operator.Succeeded {
 		t.Fatalf("outcome %d, %v", result.Outcome, result.Fault)
 	}
-	request := businessRequests(platformStub)[0]
+	request := stub.Requests()[0]
 	if !strings.Contains(request.Body, `"currency":"EUR"`) || !strings.Contains(request.Body, `"237670000000"`) ||
 		request.Header.Get("X-Target-Environment") != "sandbox" {
 		t.Errorf("request %v", request)

@@ -2,10 +2,9 @@ package mtn_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
@@ -14,25 +13,21 @@ import (
 
 // MTN refuses credentials with 401, or with 500 and a word of its own.
 func TestTokenExchangeFails(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		step operatortest.Responder
-		kind fault.Kind
-	}{
-		{"refused", respond(401, `{"error":"invalid api-key-very-private"}`), fault.IntegrationRejected},
-		{"login failed", respond(500, `{"error":"login_failed"}`), fault.IntegrationRejected},
-		{"login failed in another field", respond(500, `{"message":"login_failed"}`), fault.OperatorUnavailable},
-		{"down", respond(500, code("INTERNAL_PROCESSING_ERROR")), fault.OperatorUnavailable},
-	} {
-		platformStub := operatortest.NewStubOperator(t, c.step)
-		result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay()).Result
-		operatortest.CheckResult(t, result, operator.NotApplied, c.kind, secrets())
-		found := newDriver(goodAccount(platformStub.URL), time.Now).LookUpPayment(t.Context(), sampleLookup())
-		if found.Responded() || found.Cause == nil {
-			t.Errorf("%s: lookup %+v", c.name, found)
-		}
-		if len(businessRequests(platformStub)) != 0 {
-			t.Errorf("%s: a payment was sent without a token", c.name)
+	for want, exchanges := range (operatortest.Outcomes{
+		operatortest.OurFault.Sent(0): {
+			"refused":      respond(401, `{"error":"invalid api-key-very-private"}`),
+			"login failed": respond(500, `{"error":"login_failed"}`),
+		},
+		operatortest.Unavailable.Sent(0): {
+			"login failed in another field": respond(500, `{"message":"login_failed"}`),
+			"down":                          respond(500, code("INTERNAL_PROCESSING_ERROR")),
+		},
+	}) {
+		for name, exchange := range exchanges {
+			own := suite()
+			own.Preparatory = exchanging(exchange)
+			own.CheckPayments(t, samplePay(), operatortest.Outcomes{want: {name: respond(202, "")}})
+			own.CheckLookups(t, sampleLookup(), operatortest.Lookups{operatortest.Unread: {name: respond(202, "")}})
 		}
 	}
 }
@@ -83,32 +78,37 @@ func TestBearerRefused(t *testing.T) {
 			{"cut", operatortest.CloseConnection(), operator.Unknown, false},
 		} {
 			t.Run(refusal.name+"/"+c.name, func(t *testing.T) {
-				platformStub := stub(t, refusal.respond, c.second)
-				driver := newDriver(goodAccount(platformStub.URL), time.Now)
+				stub, exchanges := suite().Stub(t, refusal.respond, c.second), 0
+				stub.Prepare(exchanging(func(w http.ResponseWriter, r *http.Request) {
+					exchanges++
+					const form = `{"access_token":"token-%d-very-private","expires_in":60}`
+					respond(200, fmt.Sprintf(form, exchanges))(w, r)
+				}))
+				driver := newDriver(t, stub)
 				result := driver.Pay(t.Context(), samplePay())
-				sent := businessRequests(platformStub)
-				if result.Outcome != c.outcome || len(sent) != 2 || len(platformStub.Requests()) != 4 {
-					t.Fatalf("outcome %d, want %d; %d payments in %d requests: %v",
-						result.Outcome, c.outcome, len(sent), len(platformStub.Requests()), result.Fault)
+				sent := stub.Requests()
+				if result.Outcome != c.outcome || len(sent) != 2 || exchanges != 2 {
+					t.Fatalf("outcome %d, want %d; %d payments, %d exchanges: %v",
+						result.Outcome, c.outcome, len(sent), exchanges, result.Fault)
 				}
 				if sent[0].Header.Get("X-Reference-Id") != sent[1].Header.Get("X-Reference-Id") ||
 					sent[0].Body != sent[1].Body {
 					t.Error("the second payment differs from the first")
 				}
-				if last := sent[1].Header.Get("Authorization"); last != "Bearer second-token-very-private" {
+				if last := sent[1].Header.Get("Authorization"); last != "Bearer token-2-very-private" {
 					t.Errorf("the second payment has the token %q", last)
 				}
 				if isCounted(result.Fault) != c.counted {
 					t.Errorf("counted as refused credentials: %v, want %v: %v", !c.counted, c.counted, result.Fault)
 				}
 				if result.Fault != nil {
-					operatortest.CheckPrivate(t, result.Fault, secrets())
+					suite().CheckPrivate(t, result.Fault)
 				}
 				if c.outcome != operator.Succeeded {
 					return
 				}
 				again := driver.Pay(t.Context(), samplePay())
-				if again.Outcome != operator.Succeeded || len(platformStub.Requests()) != 5 {
+				if again.Outcome != operator.Succeeded || exchanges != 2 {
 					t.Errorf("the new token was not kept: %v", again.Fault)
 				}
 			})
@@ -135,23 +135,20 @@ func TestNoTokenAfterRefusedBearer(t *testing.T) {
 	} {
 		for _, refusal := range bearerRefusals {
 			t.Run(c.name+"/"+refusal.name, func(t *testing.T) {
-				exchanges, want := 0, operator.Unknown
+				want, exchanges := operator.Unknown, 0
 				if refusal.isProof {
 					want = operator.NotApplied
 				}
-				platformStub := operatortest.NewStubOperator(t, func(w http.ResponseWriter, r *http.Request) {
-					switch {
-					case r.URL.Path != "/collection/token/":
-						refusal.respond(w, r)
-					case exchanges == 0:
-						exchanges++
-						respond(200, operatortest.ReadFile(t, "token.json"))(w, r)
-					default:
+				stub := suite().Stub(t, refusal.respond)
+				stub.Prepare(exchanging(func(w http.ResponseWriter, r *http.Request) {
+					if exchanges++; exchanges > 1 {
 						c.token(w, r)
+						return
 					}
-				})
-				result := newDriver(goodAccount(platformStub.URL), time.Now).Pay(t.Context(), samplePay())
-				if result.Outcome != want || len(businessRequests(platformStub)) != 1 {
+					respond(200, operatortest.ReadFile(t, "token.json"))(w, r)
+				}))
+				result := newDriver(t, stub).Pay(t.Context(), samplePay())
+				if result.Outcome != want || len(stub.Requests()) != 1 {
 					t.Errorf("outcome %d, want %d: %v", result.Outcome, want, result.Fault)
 				}
 				if isCounted(result.Fault) != c.counted {
@@ -160,57 +157,4 @@ func TestNoTokenAfterRefusedBearer(t *testing.T) {
 			})
 		}
 	}
-}
-
-// After a 401 the credentials are read again: a rotated key is used at once.
-func TestRotatedKey(t *testing.T) {
-	platformStub := operatortest.NewStubOperator(t, func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/collection/token/":
-			respond(200, operatortest.ReadFile(t, "token.json"))(w, r)
-		case r.Header.Get("Ocp-Apim-Subscription-Key") != "secondary-very-private":
-			respond(401, inFront401)(w, r)
-		default:
-			respond(202, "")(w, r)
-		}
-	})
-	renewed := goodAccount(platformStub.URL)
-	renewed["subscription_key"] = "secondary-very-private"
-	accounts := &operatortest.RenewedSecret{
-		Value: marshalAccount(goodAccount(platformStub.URL)), Renewed: marshalAccount(renewed),
-	}
-	driver := newDriverOf(accounts, time.Now)
-	if result := driver.Pay(t.Context(), samplePay()); result.Outcome != operator.Succeeded {
-		t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
-	}
-}
-
-// Parallel payments share one exchange.
-func TestParallelPaymentsShareAToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		exchanges := 0
-		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
-			response := &http.Response{StatusCode: 202, Body: http.NoBody, Header: http.Header{}}
-			if r.URL.Path == "/collection/token/" {
-				exchanges++
-				time.Sleep(time.Second) // virtual time
-				response.StatusCode, response.Body = 200, bodyOf(operatortest.ReadFile(t, "token.json"))
-			}
-			return response, nil
-		})
-		driver := newDriverOver(transport)
-		for range 8 {
-			go func() {
-				if result := driver.Pay(t.Context(), samplePay()); result.Outcome != operator.Succeeded {
-					t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
-				}
-			}()
-		}
-		synctest.Wait()
-		time.Sleep(2 * time.Second) // virtual time
-		synctest.Wait()
-		if exchanges != 1 {
-			t.Errorf("%d exchanges", exchanges)
-		}
-	})
 }
