@@ -20,6 +20,13 @@ const localAddress = "http://127.0.0.1:1"
 // startTime is the time of all calls of a suite without a clock.
 func startTime() time.Time { return time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC) }
 
+func (s Suite) clock() func() time.Time {
+	if s.Now != nil {
+		return s.Now
+	}
+	return startTime
+}
+
 // With returns the suite with changed fields of the account. A field with nil is left out.
 func (s Suite) With(fields map[string]any) Suite {
 	s.Account = maps.Clone(s.Account)
@@ -62,11 +69,7 @@ func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func (s Suite) driver(t testing.TB, accounts secret.Reader, transport http.RoundTripper) operator.Driver {
 	t.Helper()
-	now := startTime
-	if s.Now != nil {
-		now = s.Now
-	}
-	directory := drivers.New(accounts, drivers.Outside{Transport: transport, Now: now})
+	directory := drivers.New(accounts, drivers.Outside{Transport: transport, Now: s.clock()})
 	driver, _, found := directory.Driver(s.Platform)
 	if !found {
 		t.Fatalf("the directory has no driver for %s", s.Platform)
@@ -117,8 +120,8 @@ func (s Suite) statusCall() operator.StatusCall {
 	return call
 }
 
-// lookUp makes the lookup of a driver with one.
-func (s Suite) lookUp(t *testing.T, stub *StubOperator, call operator.StatusCall) operator.StatusResponse {
+// LookUp makes the lookup of a driver with one.
+func (s Suite) LookUp(t *testing.T, stub *StubOperator, call operator.StatusCall) operator.StatusResponse {
 	t.Helper()
 	reader, ok := s.Driver(t, stub.URL).(operator.StatusLookup)
 	if !ok {

@@ -38,7 +38,7 @@ func (s Suite) lostResponse(t *testing.T) {
 			call.DriverData = "" // the response would have had it
 		}
 		stub.SetResponses(s.lookupResponse(s.Lookup.successWord()))
-		found, canFind := s.lookUp(t, stub, call), row.Prepares || !row.LookupNeedsDriverData
+		found, canFind := s.LookUp(t, stub, call), row.Prepares || !row.LookupNeedsDriverData
 		if (found.Status == ledger.Successful) != canFind || !canFind && found.Status != "" {
 			t.Errorf("%s: the lookup found %q: %v", op.Name, found.Status, found.Cause)
 		}
@@ -85,7 +85,7 @@ func (s Suite) rotatedSignature(t *testing.T) {
 		verifier, _ := own.Driver(t, localAddress).(operator.StaticCallbackVerifier)
 		for key, want := range map[string]bool{before: c.old, after: c.renew} {
 			secret, _ := s.Account["callback_secret"].(string)
-			header := s.Signature.Sign(key, startTime(), body)
+			header := s.Signature.Sign(key, s.clock()(), body)
 			got, err := verifier.VerifyStaticCallback(t.Context(), operator.StaticCallback{
 				Platform: s.Platform, AccountID: "a1", PathSecret: secret, Body: []byte(body),
 				Header: func(name string) string { return map[string]string{s.Signature.Header: header}[name] },

@@ -57,16 +57,20 @@ func (p Proof) Sent(times int) Proof {
 // Outcomes are responses to a call by what they prove, with a name each.
 type Outcomes map[Proof]map[string]Responder
 
-// CheckPayments checks what responses to a payment prove.
+// CheckPayments checks what responses to a payment prove. A page comes with a success, and only with it.
 func (s Suite) CheckPayments(t *testing.T, call operator.PayCall, cases Outcomes) {
 	t.Helper()
 	s.CheckCalls(t, func(ctx context.Context, d operator.Driver) operator.PayResponse {
-		return operator.Pay(ctx, d, call)
+		response := operator.Pay(ctx, d, call)
+		hasPage := response.PayToken != "" && response.PaymentURL != "" && response.NotifToken != ""
+		if isPage := call.Channel == "web" && response.Outcome == operator.Succeeded; hasPage != isPage {
+			t.Errorf("outcome %d with the page %+v", response.Outcome, response)
+		}
+		return response
 	}, cases)
 }
 
-// CheckCalls checks what responses to a call prove. Only a success has a page, or data of the driver that the call has
-// not.
+// CheckCalls checks what responses to a call prove. Only a success has data of the driver.
 func (s Suite) CheckCalls(
 	t *testing.T, call func(context.Context, operator.Driver) operator.PayResponse, cases Outcomes,
 ) {
@@ -83,9 +87,8 @@ func (s Suite) CheckCalls(
 				if want.Sends > 0 && got.HTTPStatus != stub.lastStatus() {
 					t.Errorf("HTTP status %d, want that of the response, %d", got.HTTPStatus, stub.lastStatus())
 				}
-				hasPage := got.PayToken != "" || got.PaymentURL != "" || got.NotifToken != ""
-				if got.Outcome != operator.Succeeded && (hasPage || got.DriverData != "") {
-					t.Errorf("a page or data of the driver without a success: %+v", got)
+				if got.Outcome != operator.Succeeded && got.DriverData != "" {
+					t.Errorf("data of the driver %q without a success", got.DriverData)
 				}
 			})
 		}
@@ -173,7 +176,7 @@ func (s Suite) CheckLookups(t *testing.T, call operator.StatusCall, cases Lookup
 	for want, responses := range cases {
 		for name, respond := range responses {
 			t.Run(name, func(t *testing.T) {
-				got := s.lookUp(t, s.Stub(t, respond), call)
+				got := s.LookUp(t, s.Stub(t, respond), call)
 				isUnknown := errors.Is(got.Cause, operator.ErrUnknownStatus)
 				if (got.Cause == nil) != (got.Status != "") || isUnknown != (want.Cause != nil) {
 					t.Errorf("status %q with the cause %v", got.Status, got.Cause)

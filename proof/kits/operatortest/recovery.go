@@ -134,7 +134,7 @@ func (s Suite) noToken(t *testing.T) {
 				s.CheckProof(t, result, Proof{Outcome: operator.NotApplied, Kind: kind})
 			}
 			if s.Lookup != nil {
-				if found := s.lookUp(t, stub, s.statusCall()); found.Responded() || found.Cause == nil {
+				if found := s.LookUp(t, stub, s.statusCall()); found.Responded() || found.Cause == nil {
 					t.Errorf("%s, %s: lookup %+v", op.Name, name, found)
 				}
 			}
@@ -248,7 +248,7 @@ func (s Suite) duplicate(t *testing.T) {
 			continue
 		}
 		stub.SetResponses(s.lookupResponse(s.Lookup.successWord()))
-		if found := s.lookUp(t, stub, s.statusCall()); found.Status == "" {
+		if found := s.LookUp(t, stub, s.statusCall()); found.Status == "" {
 			t.Errorf("%s: the lookup at once has no status: %v", op.Name, found.Cause)
 		}
 	}

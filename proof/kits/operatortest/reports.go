@@ -54,7 +54,7 @@ func (s Suite) lookupReports(t *testing.T) {
 		t.Skip("the platform has no lookup")
 	}
 	look := func(responder Responder) operator.StatusResponse {
-		return s.lookUp(t, s.Stub(t, responder), s.statusCall())
+		return s.LookUp(t, s.Stub(t, responder), s.statusCall())
 	}
 	s.checkReports(t, *s.Lookup, func(body string) operator.StatusReport {
 		found := look(Respond(cmp.Or(s.LookupStatus, http.StatusOK), body))
@@ -75,7 +75,7 @@ func (s Suite) lookupReports(t *testing.T) {
 	}
 	check := s.statusCall()
 	check.DriverData = check.OrderID
-	if found := s.lookUp(t, s.Stub(t, s.NotFoundResponse), check); !found.OrderNotFound {
+	if found := s.LookUp(t, s.Stub(t, s.NotFoundResponse), check); !found.OrderNotFound {
 		t.Errorf("the check of an account: %+v", found)
 	}
 }

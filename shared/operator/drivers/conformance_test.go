@@ -1,13 +1,9 @@
 package drivers_test
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +16,8 @@ import (
 // TestConformance runs the suite of drivers for each driver. A new driver is a value here, or in a test of its own.
 func TestConformance(t *testing.T) {
 	for _, suite := range []operatortest.Suite{
-		gatewaySuite(), pawapaySuite(t), waveSuite(t), orangeWebPaySuite(t), orangeCMSuite(t),
-		orangeSMSSuite(t), flouciSuite(t),
+		gatewaySuite(), pawapaySuite(t), orangeWebPaySuite(t), orangeCMSuite(t),
+		orangeSMSSuite(t),
 	} {
 		row, _ := operator.FindCapabilities(suite.Platform)
 		t.Run(row.DriverName, func(t *testing.T) { operatortest.Run(t, suite) })
@@ -119,54 +115,6 @@ func pawapaySuite(t *testing.T) operatortest.Suite {
 	}
 }
 
-func waveSuite(t *testing.T) operatortest.Suite {
-	open := strings.Replace(readFile(t, "wave", "session-open.json"), `"1000"`, `"1500"`, 1)
-	session := strings.NewReplacer(`"1000"`, `"AMOUNT"`, `"XOF"`, `"CURRENCY"`, `"succeeded"`, `"STATUS"`).
-		Replace(readFile(t, "wave", "session-paid.json"))
-	report := func(body string, processing ledger.Status) *operatortest.Reports {
-		return &operatortest.Reports{
-			Body: body, Amount: "1500", OtherAmount: "15",
-			Statuses: map[string]ledger.Status{
-				"succeeded": ledger.Successful, "cancelled": ledger.Cancelled, "processing": processing, "reversed": "",
-			},
-		}
-	}
-	return operatortest.Suite{
-		Platform:             "wave-checkout",
-		Account:              map[string]any{"access_token": "key-very-private", "callback_secret": pathKey},
-		Renewed:              map[string]any{"access_token": "renewed-very-private"},
-		SuccessResponse:      always(200, open),
-		NotAppliedResponse:   always(400, `{"code":"request-validation-error"}`),
-		TokenRefusedResponse: operatortest.Respond(401, `{"error":{"code":"api-key-revoked"}}`),
-		DuplicateResponse:    operatortest.Respond(200, `{"result":[`+strings.Replace(open, "open", "expired", 1)+`]}`),
-		NotFoundResponse:     operatortest.Respond(200, `{"result":[]}`),
-		Lookup:               report(`{"result":[`+session+`]}`, ledger.Pending),
-		Callback:             report(`{"type":"checkout.session.completed","data":`+session+`}`, ""),
-		Signature:            waveSignature(),
-		Secrets:              []string{"very-private"},
-	}
-}
-
-// waveSignature is the HMAC-SHA256 of the time and the body.
-func waveSignature() *operatortest.Signature {
-	return &operatortest.Signature{
-		Header: "Wave-Signature",
-		Sign: func(key string, at time.Time, body string) string {
-			seconds := strconv.FormatInt(at.Unix(), 10)
-			mac := hmac.New(sha256.New, []byte(key))
-			mac.Write([]byte(seconds + body))
-			return "t=" + seconds + ",v1=" + hex.EncodeToString(mac.Sum(nil))
-		},
-		Fields: func(keys []string) map[string]any {
-			all := map[string]any{}
-			for i, key := range keys {
-				all[[]string{"first", "second"}[i]] = key
-			}
-			return map[string]any{"webhook_secrets": all}
-		},
-	}
-}
-
 func orangeWebPaySuite(t *testing.T) operatortest.Suite {
 	report := func(body string) *operatortest.Reports {
 		return &operatortest.Reports{
@@ -250,27 +198,5 @@ func orangeSMSSuite(t *testing.T) operatortest.Suite {
 		NotAppliedResponse:   always(403, requestError("policyException", "POL0001")),
 		TokenRefusedResponse: operatortest.Respond(401, `{"code":42,"message":"m"}`),
 		Secrets:              []string{"very-private"},
-	}
-}
-
-func flouciSuite(t *testing.T) operatortest.Suite {
-	return operatortest.Suite{
-		Platform: "flouci-checkout", DriverData: "AgCKuBm0S5uLPghBo571MQ 1",
-		Account:              map[string]any{"public_key": "app-1", "private_key": "key-very-private"},
-		Renewed:              map[string]any{"private_key": "renewed-very-private"},
-		SuccessResponse:      always(200, readFile(t, "flouci", "pay-response.json")),
-		NotAppliedResponse:   always(400, `{"result":{"status":400,"message":"Bad Request"}}`),
-		TokenRefusedResponse: operatortest.Respond(401, `{"result":{"status":401,"message":"m"}}`),
-		NotFoundResponse:     operatortest.Respond(404, `{"result":{"status":404,"message":"Payment not found"}}`),
-		Lookup: &operatortest.Reports{
-			Body: `{"success":true,"result":{"status":"STATUS","amount":AMOUNT,` +
-				`"developer_tracking_id":"` + order + `"}}`,
-			Amount: "1500000", OtherAmount: "1500", HasNoCurrency: true, // thousandths
-			Statuses: map[string]ledger.Status{
-				"PENDING": ledger.Pending, "SUCCESS": ledger.Successful, "FAILURE": ledger.Failed,
-				"EXPIRED": ledger.Expired, "PREAUTH_SUCCESS": "",
-			},
-		},
-		Secrets: []string{"very-private", "Bad Request"},
 	}
 }

@@ -14,9 +14,9 @@ import (
 // out the addresses.
 func TestDocumentedExamples(t *testing.T) {
 	session := operatortest.ReadFile(t, "document/session.json")
-	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, session),
-		operatortest.Respond(200, `{"result":[`+session+`]}`), operatortest.Respond(200, `{"result":[]}`))
-	driver := newDriver(t, account(stub.URL))
+	stub := operatortest.NewStubOperator(t, respond(200, session),
+		respond(200, `{"result":[`+session+`]}`), respond(200, `{"result":[]}`))
+	driver := newDriver(t, stub.URL)
 	call := payCall()
 	call.UpstreamKey, call.OrderID = "ORD1", "ORD1"
 	call.ReturnURL, call.CancelURL = "https://shop.example/success", "https://shop.example/error"

@@ -1,7 +1,6 @@
 package wave_test
 
 import (
-	"iter"
 	"slices"
 	"testing"
 
@@ -29,9 +28,14 @@ func TestSessionsDecideInAnyOrder(t *testing.T) {
 		"cancelled decides over expired":     {cancelled, expired},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decides := lookUp(t, sessions[:1])
-			for permutation := range permutations(sessions) {
-				if diff := cmp.Diff(decides, lookUp(t, permutation), cmpopts.EquateErrors()); diff != "" {
+			bench, stub := suite(t), operatortest.NewStubOperator(t)
+			lookUp := func(sessions []string) operator.StatusResponse {
+				stub.SetResponses(respond(200, listOf(sessions...)))
+				return bench.LookUp(t, stub, statusCall())
+			}
+			decides := lookUp(sessions[:1])
+			for _, permutation := range permutations(sessions) {
+				if diff := cmp.Diff(decides, lookUp(permutation), cmpopts.EquateErrors()); diff != "" {
 					t.Fatalf("sessions %v (-want +got):\n%s", permutation, diff)
 				}
 			}
@@ -39,33 +43,17 @@ func TestSessionsDecideInAnyOrder(t *testing.T) {
 	}
 }
 
-// lookUp looks a payment with these sessions up.
-func lookUp(t *testing.T, sessions []string) operator.StatusResponse {
-	t.Helper()
-	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, listOf(sessions...)))
-	defer stub.Close()
-	return newDriver(t, account(stub.URL)).LookUpPayment(t.Context(), statusCall())
-}
-
-// permutations yields all orders of a list. The yielded slice is valid until the next one.
-func permutations(list []string) iter.Seq[[]string] {
-	return func(yield func([]string) bool) {
-		order := slices.Clone(list)
-		var permute func(from int) bool
-		permute = func(from int) bool {
-			if from == len(order) {
-				return yield(order)
-			}
-			for i := from; i < len(order); i++ {
-				order[from], order[i] = order[i], order[from]
-				goOn := permute(from + 1)
-				order[from], order[i] = order[i], order[from]
-				if !goOn {
-					return false
-				}
-			}
-			return true
-		}
-		permute(0)
+// permutations are all orders of a list.
+func permutations(list []string) [][]string {
+	if len(list) < 2 {
+		return [][]string{list}
 	}
+	var all [][]string
+	for i, first := range list {
+		rest := slices.Delete(slices.Clone(list), i, i+1)
+		for _, order := range permutations(rest) {
+			all = append(all, append([]string{first}, order...))
+		}
+	}
+	return all
 }

@@ -3,6 +3,7 @@ package wave_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,11 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/operatortest"
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
-	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/operator/wave"
 )
 
@@ -22,40 +20,74 @@ const (
 	platform       = "wave-checkout"
 	apiKey         = "wave_sn_prod_very-private"
 	callbackSecret = "callback-secret-very-private-0123456"
-	payerNumber    = "770000000"
+	notifToken     = "9368dc41a547febc0ccaf22428696720" // derived: stored with payments, so it never changes
 )
 
 var now = time.Date(2026, 11, 22, 10, 14, 0, 0, time.UTC)
 
-// account returns the fields of a complete account.
-func account(baseURL string) map[string]any {
-	return map[string]any{"base_url": baseURL, "access_token": apiKey, "callback_secret": callbackSecret}
-}
-
-func newDriver(t testing.TB, fields map[string]any) *wave.Driver {
-	t.Helper()
-	clock := func() time.Time { return now }
-	accounts := credentials.NewReader(operatortest.Secret(platform, "sn", fields), clock, operator.CheckBaseURL)
-	return wave.New(accounts, upstream.NewClient(nil), clock)
-}
-
-func commonCall() operator.Call {
-	return operator.Call{
-		Platform: platform, AccountID: "sn", Operator: "wave", Country: "SN", MCO: "OSN",
-		UpstreamKey: "DemoShop_42", OrderID: "DemoShop_42",
+// suite is the bench of the driver: an account in Senegal.
+func suite(t testing.TB) operatortest.Suite {
+	open := strings.Replace(operatortest.ReadFile(t, "session-open.json"), `"1000"`, `"1500"`, 1)
+	session := strings.NewReplacer(`"1000"`, `"AMOUNT"`, `"XOF"`, `"CURRENCY"`, `"succeeded"`, `"STATUS"`).
+		Replace(operatortest.ReadFile(t, "session-paid.json"))
+	report := func(body string, processing ledger.Status) *operatortest.Reports {
+		return &operatortest.Reports{
+			Body: body, Amount: "1500", OtherAmount: "15",
+			Statuses: map[string]ledger.Status{
+				"succeeded": ledger.Successful, "cancelled": ledger.Cancelled, "processing": processing, "reversed": "",
+			},
+		}
 	}
+	always := func(step operatortest.Responder) func(operatortest.Operation) operatortest.Responder {
+		return func(operatortest.Operation) operatortest.Responder { return step }
+	}
+	return operatortest.Suite{
+		Platform:             platform,
+		Account:              map[string]any{"access_token": apiKey, "callback_secret": callbackSecret},
+		Renewed:              map[string]any{"access_token": "wave_sn_prod_renewed-very-private"},
+		Now:                  func() time.Time { return now },
+		SuccessResponse:      always(respond(200, open)),
+		NotAppliedResponse:   always(respond(400, errorBody("request-validation-error"))),
+		TokenRefusedResponse: respond(401, `{"error":`+errorBody("api-key-revoked")+`}`),
+		DuplicateResponse:    respond(200, listOf(strings.Replace(open, "open", "expired", 1))),
+		NotFoundResponse:     respond(200, listOf()),
+		Lookup:               report(listOf(session), ledger.Pending),
+		Callback:             report(event("checkout.session.completed", session), ""),
+		Signature: &operatortest.Signature{
+			Header: "Wave-Signature",
+			Sign:   signature,
+			Fields: func(keys []string) map[string]any {
+				all := map[string]any{}
+				for i, key := range keys {
+					all[[]string{"first", "second"}[i]] = key
+				}
+				return map[string]any{"webhook_secrets": all}
+			},
+		},
+		Secrets: []string{"very-private", "770000000"},
+	}
+}
+
+func TestConformance(t *testing.T) { operatortest.Run(t, suite(t)) }
+
+func respond(status int, body string) operatortest.Responder {
+	return operatortest.Respond(status, body)
+}
+
+func newDriver(t *testing.T, baseURL string) *wave.Driver {
+	t.Helper()
+	return operatortest.New[*wave.Driver](t, suite(t), baseURL)
 }
 
 func payCall() operator.PayCall {
-	return operator.PayCall{
-		Call: commonCall(), Channel: "web", Lang: "fr", Amount: "1000.00", Currency: "XOF",
-		ReturnURL: "https://shop.example/back?a=1&b=2", CancelURL: "https://shop.example/cancel",
-		NotifyURL: "https://gateway.example/callbacks/v1/x", Reference: "Demo Shop", MSISDN: payerNumber, State: "s",
-	}
+	call := operatortest.SamplePay(platform, "", "web")
+	call.Amount, call.MSISDN = "1000.00", "770000000"
+	call.ReturnURL, call.CancelURL = "https://shop.example/back?a=1&b=2", "https://shop.example/cancel"
+	return call
 }
 
 func statusCall() operator.StatusCall {
-	return operator.StatusCall{Call: commonCall(), Channel: "web", Lang: "fr", Amount: "1000.00", Currency: "XOF"}
+	return operator.StatusCall{Call: payCall().Call, Channel: "web", Lang: "fr", Amount: "1000.00", Currency: "XOF"}
 }
 
 // changed returns a session with other values, as alternating names and JSON values.
@@ -75,256 +107,165 @@ func changed(t testing.TB, file string, pairs ...string) string {
 	return string(text)
 }
 
+func errorBody(code string) string { return fmt.Sprintf(`{"code":%q,"message":"m"}`, code) }
+
+func listOf(sessions ...string) string { return `{"result":[` + strings.Join(sessions, ",") + `]}` }
+
 func TestGoldenCreate(t *testing.T) {
-	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, operatortest.ReadFile(t, "session-open.json")))
-	got := newDriver(t, account(stub.URL)).Pay(t.Context(), payCall())
+	stub := suite(t).Stub(t, respond(200, operatortest.ReadFile(t, "session-open.json")))
+	got := newDriver(t, stub.URL).Pay(t.Context(), payCall())
 	want := operator.PayResponse{
 		Result:     operator.Result{Outcome: operator.Succeeded, HTTPStatus: 200},
 		PayToken:   "cos-1example",
 		PaymentURL: "https://pay.wave.com/c/cos-1example?a=1000&c=XOF&m=Demo%20Shop",
-		NotifToken: "9368dc41a547febc0ccaf22428696720", // derived: stored with payments, so it never changes
+		NotifToken: notifToken,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("response (-want +got):\n%s", diff)
 	}
-	requests := stub.Requests()
-	if len(requests) != 1 {
-		t.Fatalf("%d requests, want 1", len(requests))
-	}
-	r := requests[0]
-	line, wantLine := r.Method+" "+r.Path+" "+r.Header.Get("Authorization"), "POST /v1/checkout/sessions Bearer "+apiKey
-	if line != wantLine {
-		t.Errorf("request %s, want %s", line, wantLine)
-	}
-	if diff := cmp.Diff(operatortest.ReadFile(t, "create-request.json"), r.Body); diff != "" {
-		t.Errorf("body (-want +got):\n%s", diff)
+	wantText := "POST /v1/checkout/sessions\nAuthorization: Bearer " + apiKey + "\n\n" +
+		operatortest.ReadFile(t, "create-request.json")
+	if diff := cmp.Diff(wantText, stub.Requests()[0].Text("Authorization")); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
 	}
 }
 
 func TestPayerIsOptional(t *testing.T) {
-	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, operatortest.ReadFile(t, "session-open.json")))
+	stub := suite(t).Stub(t, respond(200, operatortest.ReadFile(t, "session-open.json")))
 	call := payCall()
 	call.MSISDN = ""
-	newDriver(t, account(stub.URL)).Pay(t.Context(), call)
+	newDriver(t, stub.URL).Pay(t.Context(), call)
 	if body := stub.Requests()[0].Body; strings.Contains(body, "restrict_payer_mobile") {
 		t.Errorf("body %s restricts the payer", body)
 	}
 }
 
-func errorBody(code string) string { return fmt.Sprintf(`{"code":%q,"message":"m"}`, code) }
-
-// checkResult checks an outcome, and that its fault has no private text.
-func checkResult(t *testing.T, r operator.Result, outcome operator.Outcome, kind fault.Kind, duplicate bool) {
-	t.Helper()
-	if r.DuplicateKey != duplicate {
-		t.Errorf("duplicate %v: %v; want %v", r.DuplicateKey, r.Fault, duplicate)
-	}
-	private := []string{apiKey, callbackSecret, payerNumber, "very-private"}
-	operatortest.CheckResult(t, r, outcome, kind, private)
-}
-
 func TestCreateOutcomes(t *testing.T) {
-	open := operatortest.ReadFile(t, "session-open.json")
-	cases := []struct {
-		name      string
-		step      operatortest.Responder
-		outcome   operator.Outcome
-		kind      fault.Kind
-		duplicate bool
-	}{
-		{"amount as a number", operatortest.Respond(200, changed(t, "session-open.json", "amount", "1000")),
-			operator.Succeeded, 0, false},
-		{"validation", operatortest.Respond(400, errorBody("request-validation-error")),
-			operator.NotApplied, fault.IntegrationRejected, false},
-		{"other 400", operatortest.Respond(400, errorBody("new-code")), operator.Unknown, fault.OutcomeUnknown, false},
-		{"revoked key", operatortest.Respond(401, errorBody("api-key-revoked")),
-			operator.NotApplied, fault.IntegrationRejected, false},
-		{"nested error", operatortest.Respond(401, `{"error":`+errorBody("invalid-auth")+`}`),
-			operator.NotApplied, fault.IntegrationRejected, false},
-		{"other 401", operatortest.Respond(401, `{"message":"very-private"}`),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"no scope", operatortest.Respond(403, errorBody("insufficient-scope")),
-			operator.NotApplied, fault.IntegrationRejected, false},
-		{"firewall", operatortest.Respond(403, "<html>very-private</html>"),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"not found", operatortest.Respond(404, errorBody("checkout-session-not-found")),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"mismatch", operatortest.Respond(409, errorBody("idempotency-mismatch")),
-			operator.Unknown, fault.OutcomeUnknown, true},
-		{"rate", operatortest.Respond(429, errorBody("too-many-requests")),
-			operator.NotApplied, fault.OperatorUnavailable, false},
-		{"rate of a firewall", operatortest.Respond(429, ""), operator.Unknown, fault.OutcomeUnknown, false},
-		{"500", operatortest.Respond(500, errorBody("internal")), operator.Unknown, fault.OutcomeUnknown, false},
-		{"503", operatortest.Respond(503, errorBody("service-unavailable")),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"redirect", operatortest.Respond(302, "{}", "Location", "/"), operator.Unknown, fault.OutcomeUnknown, false},
-		{"HTML", operatortest.Respond(200, "<html>"), operator.Unknown, fault.OutcomeUnknown, false},
-		{"empty", operatortest.Respond(200, "{}"), operator.Unknown, fault.OutcomeUnknown, false},
-		{"truncated", operatortest.RespondTruncated(200, open), operator.Unknown, fault.OutcomeUnknown, false},
-		{"cut", operatortest.CloseConnection(), operator.Unknown, fault.OutcomeUnknown, false},
-		{"other amount", operatortest.Respond(200, changed(t, "session-open.json", "amount", `"100"`)),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"other currency", operatortest.Respond(200, changed(t, "session-open.json", "currency", `"XAF"`)),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"other order", operatortest.Respond(200, changed(t, "session-open.json", "client_reference", `"DemoShop_4"`)),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"no page", operatortest.Respond(200, changed(t, "session-open.json", "wave_launch_url", "null")),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"already paid", operatortest.Respond(200, operatortest.ReadFile(t, "session-paid.json")),
-			operator.Unknown, fault.OutcomeUnknown, false},
-		{"unknown status", operatortest.Respond(200, changed(t, "session-open.json", "payment_status", `"new"`)),
-			operator.Unknown, fault.OutcomeUnknown, false},
+	open := func(field, value string) operatortest.Responder {
+		return respond(200, changed(t, "session-open.json", field, value))
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, c.step)
-			got := newDriver(t, account(stub.URL)).Pay(t.Context(), payCall())
-			checkResult(t, got.Result, c.outcome, c.kind, c.duplicate)
-			if (got.PayToken != "") != (c.outcome == operator.Succeeded) || len(stub.Requests()) != 1 {
-				t.Errorf("pay_token %q after %d requests", got.PayToken, len(stub.Requests()))
-			}
-		})
-	}
+	suite(t).CheckPayments(t, payCall(), operatortest.Outcomes{
+		operatortest.Succeeded: {"amount as a number": open("amount", "1000")},
+		operatortest.OurFault: {
+			"validation":   respond(400, errorBody("request-validation-error")),
+			"revoked key":  respond(401, errorBody("api-key-revoked")),
+			"nested error": respond(401, `{"error":`+errorBody("invalid-auth")+`}`),
+			"no scope":     respond(403, errorBody("insufficient-scope")),
+		},
+		operatortest.Unavailable: {"rate": respond(429, errorBody("too-many-requests"))},
+		operatortest.KnownKey:    {"mismatch": respond(409, errorBody("idempotency-mismatch"))},
+		operatortest.Unknown: {
+			"other 400":          respond(400, errorBody("new-code")),
+			"other 401":          respond(401, `{"message":"very-private"}`),
+			"firewall":           respond(403, "<html>very-private</html>"),
+			"not found":          respond(404, errorBody("checkout-session-not-found")),
+			"rate of a firewall": respond(429, ""),
+			"500":                respond(500, errorBody("internal")),
+			"503":                respond(503, errorBody("service-unavailable")),
+			"other amount":       open("amount", `"100"`),
+			"other currency":     open("currency", `"XAF"`),
+			"other order":        open("client_reference", `"DemoShop_4"`),
+			"no page":            open("wave_launch_url", "null"),
+			"already paid":       respond(200, operatortest.ReadFile(t, "session-paid.json")),
+			"unknown status":     open("payment_status", `"new"`),
+		},
+	})
 }
-
-func listOf(sessions ...string) string { return `{"result":[` + strings.Join(sessions, ",") + `]}` }
 
 func TestRetrySearchesFirst(t *testing.T) {
 	open, paid := operatortest.ReadFile(t, "session-open.json"), operatortest.ReadFile(t, "session-paid.json")
-	create := operatortest.Respond(200, open)
-	expired := changed(t, "session-open.json", "checkout_status", `"expired"`)
-	cases := []struct {
-		name      string
-		search    operatortest.Responder
-		outcome   operator.Outcome
-		duplicate bool
-		requests  int
-	}{
-		{"no session", operatortest.Respond(200, listOf()), operator.Succeeded, false, 2},
-		{"no session, 404", operatortest.Respond(404, errorBody("checkout-session-not-found")),
-			operator.Succeeded, false, 2},
-		{"open session", operatortest.Respond(200, listOf(open)), operator.Succeeded, false, 1},
-		{"expired and open", operatortest.Respond(200, listOf(expired, open)), operator.Succeeded, false, 1},
-		{"expired session", operatortest.Respond(200, listOf(expired)), operator.Unknown, true, 1},
-		{"paid and open", operatortest.Respond(200, listOf(open, paid)), operator.Unknown, true, 1},
-		{"open with another amount",
-			operatortest.Respond(200, listOf(changed(t, "session-open.json", "amount", `"7"`))),
-			operator.Unknown, true, 1},
-		{"unreadable session", operatortest.Respond(200, listOf("{}")), operator.Unknown, true, 1},
-		{"sessions of another order",
-			operatortest.Respond(200, listOf(changed(t, "session-open.json", "client_reference", `"DemoShop_421"`))),
-			operator.Unknown, false, 1},
-		{"no list", operatortest.Respond(200, "{}"), operator.Unknown, false, 1},
-		{"null", operatortest.Respond(200, `{"result":null}`), operator.Unknown, false, 1},
-		{"text", operatortest.Respond(200, `{"result":""}`), operator.Unknown, false, 1},
-		{"list of texts", operatortest.Respond(200, `{"result":["x"]}`), operator.Unknown, false, 1},
-		{"HTML", operatortest.Respond(200, "<html>"), operator.Unknown, false, 1},
-		{"other 404", operatortest.Respond(404, "{}"), operator.Unknown, false, 1},
-		{"key", operatortest.Respond(401, errorBody("invalid-auth")), operator.Unknown, false, 1},
-		{"down", operatortest.Respond(503, ""), operator.Unknown, false, 1},
-		{"cut", operatortest.CloseConnection(), operator.Unknown, false, 1},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, c.search, create)
-			call := payCall()
-			call.MayRepeat = true
-			got := newDriver(t, account(stub.URL)).Pay(t.Context(), call)
-			checkResult(t, got.Result, c.outcome, fault.OutcomeUnknown, c.duplicate)
-			requests := stub.Requests()
-			const search = "GET /v1/checkout/sessions/search?client_reference=DemoShop_42"
-			if first := requests[0].Method + " " + requests[0].Path; first != search {
-				t.Errorf("first request %s", first)
+	other := func(field, value string) string { return changed(t, "session-open.json", field, value) }
+	expired := other("checkout_status", `"expired"`)
+	call := payCall()
+	call.MayRepeat = true
+	found := func(sessions ...string) operatortest.Responder { return respond(200, listOf(sessions...)) }
+	for want, searches := range (operatortest.Outcomes{
+		operatortest.Succeeded: {
+			"no session":      found(),
+			"no session, 404": respond(404, errorBody("checkout-session-not-found")),
+		},
+		operatortest.Succeeded.Sent(0): {
+			"open session":     found(open),
+			"expired and open": found(expired, open),
+		},
+		operatortest.KnownKey.Sent(0): {
+			"expired session":          found(expired),
+			"paid and open":            found(open, paid),
+			"open with another amount": found(other("amount", `"7"`)),
+			"unreadable session":       found("{}"),
+		},
+		operatortest.Unknown.Sent(0): {
+			"sessions of another order": found(other("client_reference", `"DemoShop_421"`)),
+			"no list":                   respond(200, "{}"),
+			"null":                      respond(200, `{"result":null}`),
+			"text":                      respond(200, `{"result":""}`),
+			"list of texts":             found(`"x"`),
+			"HTML":                      respond(200, "<html>"),
+			"other 404":                 respond(404, "{}"),
+			"key":                       respond(401, errorBody("invalid-auth")),
+			"down":                      respond(503, ""),
+			"cut":                       operatortest.CloseConnection(),
+		},
+	}) {
+		for name, search := range searches {
+			bench := suite(t)
+			bench.Preparatory = func(r *http.Request) operatortest.Responder {
+				if r.Method+" "+r.RequestURI == "GET /v1/checkout/sessions/search?client_reference=DemoShop_42" {
+					return search
+				}
+				return nil
 			}
-			if len(requests) != c.requests || (got.PaymentURL != "") != (c.outcome == operator.Succeeded) {
-				t.Errorf("%d requests, page %q", len(requests), got.PaymentURL)
-			}
-		})
+			bench.CheckPayments(t, call, operatortest.Outcomes{want: {name: respond(200, open)}})
+		}
 	}
 }
 
 func TestUnsentCalls(t *testing.T) {
-	stub := operatortest.NewStubOperator(t)
-	driver := newDriver(t, account(stub.URL))
-	incomplete := account(stub.URL)
-	incomplete["callback_secret"] = "short"
-	unusable := newDriver(t, incomplete)
-	_, err := unusable.FindAccount(t.Context(), platform, "")
-	if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected {
-		t.Errorf("an account with a short callback_secret: %v", err)
-	}
-	if id, err := driver.FindAccount(t.Context(), platform, ""); id != "sn" || err != nil {
-		t.Errorf("current account %q, %v", id, err)
-	}
-	badAmount, badNumber, otherCountry := payCall(), payCall(), payCall()
-	otherCountry.Country, otherCountry.MSISDN = "CI", ""
-	badAmount.Amount, badNumber.MSISDN = "10.5", "12"
-	for name, result := range map[string]operator.Result{
-		"amount": driver.Pay(t.Context(), badAmount).Result, "number": driver.Pay(t.Context(), badNumber).Result,
-		"account": unusable.Pay(t.Context(), payCall()).Result,
-		"country": driver.Pay(t.Context(), otherCountry).Result,
-	} {
-		t.Run(name, func(t *testing.T) {
-			checkResult(t, result, operator.NotApplied, fault.IntegrationRejected, false)
-		})
-	}
-	if response := unusable.LookUpPayment(t.Context(), statusCall()); response.Cause == nil {
-		t.Error("a lookup without an account has no cause")
-	}
-	if sent := len(stub.Requests()); sent != 0 {
-		t.Errorf("%d requests, want 0", sent)
-	}
-	stub.Close()
-	checkResult(t, driver.Pay(t.Context(), payCall()).Result, operator.NotApplied, fault.OperatorUnavailable, false)
+	suite(t).CheckUnsent(t, payCall(), map[operatortest.Proof]map[string]func(*operator.PayCall){
+		operatortest.OurFault: {
+			"amount":  func(c *operator.PayCall) { c.Amount = "10.5" },
+			"number":  func(c *operator.PayCall) { c.MSISDN = "12" },
+			"country": func(c *operator.PayCall) { c.Country, c.MSISDN = "CI", "" },
+		},
+	})
 }
 
 func TestLookup(t *testing.T) {
 	session := func(payment, checkout string) string {
 		return changed(t, "session-paid.json", "payment_status", `"`+payment+`"`, "checkout_status", `"`+checkout+`"`)
 	}
-	report := func(status ledger.Status) operator.StatusReport {
-		return operator.StatusReport{Status: status, Amount: "1000", Currency: "XOF", OperatorReference: "TCN4Y4ZC3FM"}
-	}
-	open := report(ledger.Pending)
-	open.OperatorReference = ""
-	cases := []struct {
-		name     string
-		body     string
-		want     operator.StatusReport
-		notFound bool
-	}{
-		{"paid", listOf(operatortest.ReadFile(t, "session-paid.json")), report(ledger.Successful), false},
-		{"open", listOf(operatortest.ReadFile(t, "session-open.json")), open, false},
-		{"expired", listOf(session("processing", "expired")), report(ledger.Expired), false},
-		{"in progress", listOf(session("processing", "complete")), report(ledger.Pending), false},
-		{"cancelled", listOf(session("cancelled", "complete")), report(ledger.Cancelled), false},
-		{"cancelled but open", listOf(session("cancelled", "open")), report(ledger.Pending), false},
-		{"paid late", listOf(session("succeeded", "expired")), report(ledger.Successful), false},
-		{"expired and open", listOf(session("processing", "expired"), operatortest.ReadFile(t, "session-open.json")),
-			open, false},
-		{"expired and paid", listOf(session("processing", "expired"), operatortest.ReadFile(t, "session-paid.json")),
-			report(ledger.Successful), false},
-		{"cancelled and expired", listOf(session("processing", "expired"), session("cancelled", "expired")),
-			report(ledger.Cancelled), false},
-		{"expired and unknown", listOf(session("processing", "expired"), session("new", "open")),
-			operator.StatusReport{}, false},
-		{"paid without an amount", listOf(changed(t, "session-paid.json", "amount", "null")),
-			operator.StatusReport{}, false},
-		{"unknown", listOf(session("reversed", "complete")), operator.StatusReport{}, false},
-		{"none", listOf(), operator.StatusReport{}, true},
-		{"no list", `{}`, operator.StatusReport{}, false},
-		{"HTML", `<html>`, operator.StatusReport{}, false},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, operatortest.Respond(200, c.body))
-			got := newDriver(t, account(stub.URL)).LookUpPayment(t.Context(), statusCall())
-			if (got.Cause == nil) != (c.want.Status != "") || got.OrderNotFound != c.notFound {
-				t.Fatalf("not found %v, cause %v", got.OrderNotFound, got.Cause)
-			}
-			if diff := cmp.Diff(c.want, got.StatusReport); diff != "" {
-				t.Errorf("report (-want +got):\n%s", diff)
-			}
+	report := func(status ledger.Status, reference string) operator.StatusResponse {
+		return operatortest.Reported(operator.StatusReport{
+			Status: status, Amount: "1000", Currency: "XOF", OperatorReference: reference,
 		})
 	}
+	found := func(sessions ...string) operatortest.Responder { return respond(200, listOf(sessions...)) }
+	const reference = "TCN4Y4ZC3FM"
+	open, paid := operatortest.ReadFile(t, "session-open.json"), operatortest.ReadFile(t, "session-paid.json")
+	suite(t).CheckLookups(t, statusCall(), operatortest.Lookups{
+		report(ledger.Successful, reference): {
+			"paid":             found(paid),
+			"paid late":        found(session("succeeded", "expired")),
+			"expired and paid": found(session("processing", "expired"), paid),
+		},
+		report(ledger.Pending, ""): {
+			"open":             found(open),
+			"expired and open": found(session("processing", "expired"), open),
+		},
+		report(ledger.Pending, reference): {
+			"in progress":        found(session("processing", "complete")),
+			"cancelled but open": found(session("cancelled", "open")),
+		},
+		report(ledger.Expired, reference): {"expired": found(session("processing", "expired"))},
+		report(ledger.Cancelled, reference): {
+			"cancelled":             found(session("cancelled", "complete")),
+			"cancelled and expired": found(session("processing", "expired"), session("cancelled", "expired")),
+		},
+		operatortest.UnknownStatus: {
+			"expired and unknown":    found(session("processing", "expired"), session("new", "open")),
+			"paid without an amount": found(changed(t, "session-paid.json", "amount", "null")),
+			"unknown":                found(session("reversed", "complete")),
+		},
+		operatortest.OrderNotFound: {"none": found()},
+	})
 }
