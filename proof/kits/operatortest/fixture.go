@@ -61,6 +61,11 @@ func Over[D operator.Driver](t testing.TB, s Suite, transport RoundTripper) D {
 	return s.driver(t, s.secret("https://operator.example"), transport).(D)
 }
 
+// Always makes the same response to each operation.
+func Always(respond Responder) func(Operation) Responder {
+	return func(Operation) Responder { return respond }
+}
+
 // RoundTripper is a transport that is a function.
 type RoundTripper func(*http.Request) (*http.Response, error)
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 )
 
@@ -52,6 +53,41 @@ func (s Suite) tokenRefused(t *testing.T) {
 	}
 }
 
+// noNewToken: a call whose token was refused is not sent again if the exchange for another one fails.
+func (s Suite) noNewToken(t *testing.T) {
+	if s.TokenMargin == 0 || s.TokenRefusedResponse == nil {
+		t.Skip("the platform exchanges no tokens")
+	}
+	for name, exchange := range map[string]Responder{
+		"down": Respond(http.StatusInternalServerError, ""), "refused": Respond(http.StatusUnauthorized, ""),
+	} {
+		for _, op := range s.operations("", false) {
+			stub, exchanges := s.Stub(t, s.TokenRefusedResponse), 0
+			stub.preparatory = func(r *http.Request) Responder {
+				if exchanges++; exchanges == 1 || !isExchange(r) {
+					return s.Preparatory(r)
+				}
+				return exchange
+			}
+			if s.expectOutcome(t, stub, op, operator.NotApplied); exchanges < 2 {
+				t.Errorf("%s, %s: no second exchange", op.Name, name)
+			}
+		}
+	}
+}
+
+// lookupRenewed: a lookup is made once more with a new token after any 401, because it moves no money.
+func (s Suite) lookupRenewed(t *testing.T) {
+	if s.Lookup == nil || s.TokenMargin == 0 {
+		t.Skip("the platform has no lookup, or exchanges no tokens")
+	}
+	stub := s.Stub(t, Respond(http.StatusUnauthorized, "{}"), s.lookupResponse(s.Lookup.successWord()))
+	found := s.LookUp(t, stub, s.statusCall())
+	if sent := len(stub.Requests()); found.Status != ledger.Successful || sent != 2 {
+		t.Errorf("status %q after %d requests: %v", found.Status, sent, found.Cause)
+	}
+}
+
 // rotatedCredentials: other credentials are used for the next call, with a token of their own.
 func (s Suite) rotatedCredentials(t *testing.T) {
 	for _, op := range s.operations("", false) {
@@ -61,7 +97,8 @@ func (s Suite) rotatedCredentials(t *testing.T) {
 		s.runCall(t, driver, op)
 		accounts.value = s.With(s.Renewed).secret(stub.URL)
 		s.runCall(t, driver, op)
-		if sent := stub.Requests(); len(sent) != 2 || cmp.Equal(sent[0].Header, sent[1].Header) {
+		const header = "Authorization"
+		if sent := stub.Requests(); len(sent) != 2 || sent[0].Header.Get(header) == sent[1].Header.Get(header) {
 			t.Errorf("%s: %d requests, want two with different credentials", op.Name, len(sent))
 		}
 	}

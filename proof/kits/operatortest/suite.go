@@ -56,7 +56,7 @@ type Suite struct {
 	// LookupStatus is the status of a lookup's response, 200 for 0. NotFoundResponse is that without the payment.
 	LookupStatus     int
 	NotFoundResponse Responder
-	// Secrets are more texts that no fault may contain, such as the account's access token.
+	// Secrets are more texts that no fault may contain, besides "very-private" and the sample values.
 	Secrets []string
 }
 
@@ -79,6 +79,8 @@ func Run(t *testing.T, s Suite) {
 	t.Run("lookup reports", s.lookupReports)
 	t.Run("callback reports", s.callbackReports)
 	t.Run("token refused", s.tokenRefused)
+	t.Run("no new token", s.noNewToken)
+	t.Run("lookup with a refused token", s.lookupRenewed)
 	t.Run("rotated credentials", s.rotatedCredentials)
 	t.Run("token margin", s.tokenMargin)
 	t.Run("no token", s.noToken)

@@ -1,10 +1,8 @@
 package drivers_test
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +14,7 @@ import (
 // TestConformance runs the suite of drivers for each driver. A new driver is a value here, or in a test of its own.
 func TestConformance(t *testing.T) {
 	for _, suite := range []operatortest.Suite{
-		gatewaySuite(), pawapaySuite(t), orangeWebPaySuite(t), orangeCMSuite(t),
+		gatewaySuite(), orangeWebPaySuite(t),
 		orangeSMSSuite(t),
 	} {
 		row, _ := operator.FindCapabilities(suite.Platform)
@@ -84,37 +82,6 @@ func gatewaySuite() operatortest.Suite {
 	}
 }
 
-func pawapaySuite(t *testing.T) operatortest.Suite {
-	completed := strings.NewReplacer(`"COMPLETED"`, `"STATUS"`, `"1500.00"`, `"AMOUNT"`, `"XOF"`, `"CURRENCY"`).
-		Replace(readFile(t, "pawapay", "completed.json"))
-	report := func(body string) *operatortest.Reports {
-		return &operatortest.Reports{
-			Body: body, Amount: "1500.00", OtherAmount: "1.500",
-			Statuses: map[string]ledger.Status{
-				"ACCEPTED": ledger.Pending, "SUBMITTED": ledger.Pending, "COMPLETED": ledger.Successful,
-				"FAILED": ledger.Failed, "ENQUEUED": "",
-			},
-		}
-	}
-	deposit := func(status string) string { return `{"depositId":"` + uuid + `","status":"` + status + `"` }
-	rejected := func(code string) string {
-		return deposit("REJECTED") + `,"failureReason":{"failureCode":"` + code + `"}}`
-	}
-	return operatortest.Suite{
-		Platform:             "pawapay",
-		Account:              map[string]any{"access_token": "token-very-private", "callback_secret": pathKey},
-		Renewed:              map[string]any{"access_token": "renewed-very-private"},
-		SuccessResponse:      always(200, deposit("ACCEPTED")+"}"),
-		RefusalResponse:      always(200, rejected("PAYER_NOT_FOUND")),
-		NotAppliedResponse:   always(200, rejected("PROVIDER_TEMPORARILY_UNAVAILABLE")),
-		TokenRefusedResponse: operatortest.Respond(403, `{"failureReason":{"failureCode":"AUTHENTICATION_ERROR"}}`),
-		DuplicateResponse:    operatortest.Respond(200, deposit("DUPLICATE_IGNORED")+"}"),
-		NotFoundResponse:     operatortest.Respond(200, `{"status":"NOT_FOUND"}`),
-		Lookup:               report(`{"status":"FOUND","data":` + completed + `}`), Callback: report(completed),
-		Secrets: []string{"very-private"},
-	}
-}
-
 func orangeWebPaySuite(t *testing.T) operatortest.Suite {
 	report := func(body string) *operatortest.Reports {
 		return &operatortest.Reports{
@@ -141,46 +108,6 @@ func orangeWebPaySuite(t *testing.T) operatortest.Suite {
 		Lookup:   report(`{"status":"STATUS","order_id":"` + order + `","txnid":"MP1"}`),
 		Callback: report(`{"status":"STATUS","notif_token":"dd497bda","txnid":"MP1"}`),
 		Secrets:  []string{"very-private"},
-	}
-}
-
-func orangeCMSuite(t *testing.T) operatortest.Suite {
-	account := map[string]any{
-		"consumer_key": "ck", "consumer_secret": "cs-very-private", "api_user": "user",
-		"api_password": "password-very-private", "channel_msisdn": "691000001", "pin": "8642",
-	}
-	exchange := operatortest.Tokens("/token")
-	reports := &operatortest.Reports{
-		Body: `{"data":{"payToken":"` + payToken + `","status":"STATUS","amount":AMOUNT,"txnmode":"` + order +
-			`","inittxnstatus":"200","confirmtxnstatus":"200"}}`,
-		Amount: "1500", OtherAmount: "15", HasNoCurrency: true,
-		Statuses: map[string]ledger.Status{
-			"PENDING": ledger.Pending, "INITIATED": ledger.Pending, "FAILED": ledger.Failed, "EXPIRED": ledger.Expired,
-			"CANCELLED":   ledger.Cancelled,
-			"SUCCESSFULL": ledger.Successful, //nolint:misspell // the platform's own spelling
-		},
-	}
-	return operatortest.Suite{
-		Platform: "orange-cm", DriverData: payToken, Account: account, TokenMargin: 5 * time.Minute,
-		Renewed: map[string]any{"api_password": "renewed-very-private"},
-		Preparatory: func(r *http.Request) operatortest.Responder {
-			if strings.HasSuffix(r.URL.Path, "/mp/init") {
-				return operatortest.Respond(200, `{"message":"m","data":{"payToken":"`+payToken+`"}}`)
-			}
-			return exchange(r)
-		},
-		SuccessResponse: func(op operatortest.Operation) operatortest.Responder {
-			if op.Name == "tpe" { // at once: a lookup follows
-				return operatortest.Respond(200, readFile(t, "orangecm", "status-success.json"))
-			}
-			return operatortest.Respond(200, readFile(t, "orangecm", "pay-response.json"))
-		},
-		RefusalResponse:      always(200, readFile(t, "orangecm", "pay-refused.json")),
-		NotAppliedResponse:   always(429, `{"fault":{"code":900802}}`),
-		TokenRefusedResponse: operatortest.Respond(401, `{"fault":{"code":900901}}`),
-		DuplicateResponse:    operatortest.Respond(422, `{}`),
-		NotFoundResponse:     operatortest.Respond(400, `{"message":"m","data":{"inittxnstatus":"0069"}}`),
-		Lookup:               reports, Callback: reports, Secrets: []string{"very-private", "8642", "NGUEMA"},
 	}
 }
 

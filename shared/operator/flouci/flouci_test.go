@@ -26,16 +26,13 @@ var start = time.Unix(1795345200, 0)
 
 // suite is the bench of the driver, at a time after the start of the payment.
 func suite(t testing.TB, after time.Duration) operatortest.Suite {
-	always := func(step operatortest.Responder) func(operatortest.Operation) operatortest.Responder {
-		return func(operatortest.Operation) operatortest.Responder { return step }
-	}
 	return operatortest.Suite{
 		Platform: platform, DriverData: "AgCKuBm0S5uLPghBo571MQ 1",
 		Account:              map[string]any{"public_key": "app-1", "private_key": privateKey},
 		Renewed:              map[string]any{"private_key": "renewed-very-private"},
 		Now:                  func() time.Time { return start.Add(after) },
-		SuccessResponse:      always(respond(200, operatortest.ReadFile(t, "pay-response.json"))),
-		NotAppliedResponse:   always(respond(400, failure)),
+		SuccessResponse:      operatortest.Always(respond(200, operatortest.ReadFile(t, "pay-response.json"))),
+		NotAppliedResponse:   operatortest.Always(respond(400, failure)),
 		TokenRefusedResponse: respond(401, failure),
 		NotFoundResponse:     respond(404, `{"result":{"status":404,"message":"Payment not found"}}`),
 		Lookup: &operatortest.Reports{
@@ -47,7 +44,6 @@ func suite(t testing.TB, after time.Duration) operatortest.Suite {
 				"EXPIRED": ledger.Expired, "PREAUTH_SUCCESS": "", "SYSTEM_FAILURE": "", "success": "",
 			},
 		},
-		Secrets: []string{"very-private"},
 	}
 }
 

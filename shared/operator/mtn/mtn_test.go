@@ -29,27 +29,25 @@ func suite() operatortest.Suite {
 			"FAILED": ledger.Failed, "TIMEOUT": "", "REJECTED": "", "successful": "",
 		},
 	}
-	always := func(status int, body string) func(operatortest.Operation) operatortest.Responder {
-		return func(operatortest.Operation) operatortest.Responder { return respond(status, body) }
-	}
 	return operatortest.Suite{
 		Platform: "mtn-momo",
 		Account: map[string]any{
 			"api_user": apiUser, "api_key": "api-key-very-private",
 			"subscription_key": "subscription-very-private", "target_environment": "mtnivorycoast",
 		},
-		Renewed:              map[string]any{"subscription_key": "secondary-very-private"},
+		Renewed: map[string]any{
+			"subscription_key": "secondary-very-private", "api_key": "renewed-very-private",
+		},
 		Preparatory:          operatortest.Tokens(tokenPath),
 		TokenMargin:          10 * time.Minute,
-		SuccessResponse:      always(202, ""),
-		RefusalResponse:      always(500, code("PAYER_NOT_FOUND")),
-		NotAppliedResponse:   always(500, code("INVALID_CURRENCY")),
+		SuccessResponse:      operatortest.Always(respond(202, "")),
+		RefusalResponse:      operatortest.Always(respond(500, code("PAYER_NOT_FOUND"))),
+		NotAppliedResponse:   operatortest.Always(respond(500, code("INVALID_CURRENCY"))),
 		TokenRefusedResponse: respond(401, inFront401),
 		DuplicateResponse:    respond(409, code("RESOURCE_ALREADY_EXIST")),
 		NotFoundResponse:     respond(404, code("RESOURCE_NOT_FOUND")),
 		Lookup:               reports,
 		Callback:             reports,
-		Secrets:              []string{"very-private"},
 	}
 }
 

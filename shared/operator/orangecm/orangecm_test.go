@@ -1,6 +1,7 @@
 package orangecm_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,83 +12,100 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/orangecm"
-	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/secret"
 )
 
 const (
-	platform = "orange-cm"
 	payToken = "MP2201010123456789ABCDEF0123"
 	token    = `{"access_token":"secret-token-1","scope":"default","token_type":"Bearer","expires_in":2496}`
 	prepared = `{"message":"Payment request successfully initiated","data":{"payToken":"` + payToken + `"}}`
 )
 
-// fields are an account's fields without its address.
-func fields() map[string]string {
-	return map[string]string{
-		"consumer_key": "ck", "consumer_secret": "secret-cs", "api_user": "apiuser", "api_password": "secret-api",
-		"channel_msisdn": "691000001", "pin": "8642",
+// suite is the bench of the driver. Its sample payments are prepared.
+func suite(t testing.TB) operatortest.Suite {
+	exchange := operatortest.Tokens("/token")
+	pending := respond(200, operatortest.ReadFile(t, "pay-response.json"))
+	reports := &operatortest.Reports{
+		Body: `{"data":{"payToken":"` + payToken + `","status":"STATUS","amount":AMOUNT,"txnmode":"DemoShop_42",` +
+			`"inittxnstatus":"200","confirmtxnstatus":"200"}}`,
+		Amount: "1500", OtherAmount: "15", HasNoCurrency: true,
+		Statuses: map[string]ledger.Status{
+			"PENDING": ledger.Pending, "INITIATED": ledger.Pending, "FAILED": ledger.Failed, "EXPIRED": ledger.Expired,
+			"CANCELLED": ledger.Cancelled, word: ledger.Successful, "DONE": "",
+		},
+	}
+	return operatortest.Suite{
+		Platform: "orange-cm", DriverData: payToken,
+		Account: map[string]any{
+			"consumer_key": "ck", "consumer_secret": "secret-cs", "api_user": "apiuser", "api_password": "secret-api",
+			"channel_msisdn": "691000001", "pin": "8642",
+		},
+		Renewed: map[string]any{"consumer_secret": "secret-renewed-cs", "api_password": "secret-renewed-api"},
+		Preparatory: func(r *http.Request) operatortest.Responder {
+			if strings.HasSuffix(r.URL.Path, "/mp/init") {
+				return respond(200, prepared)
+			}
+			return exchange(r)
+		},
+		TokenMargin: 5 * time.Minute,
+		SuccessResponse: func(op operatortest.Operation) operatortest.Responder {
+			if op.Name == "tpe" { // at once: a lookup follows
+				return respond(200, operatortest.ReadFile(t, "status-success.json"))
+			}
+			return pending
+		},
+		RefusalResponse:      operatortest.Always(respond(200, operatortest.ReadFile(t, "pay-refused.json"))),
+		NotAppliedResponse:   operatortest.Always(respond(429, `{"fault":{"code":900802}}`)),
+		TokenRefusedResponse: respond(401, expiredJSON),
+		DuplicateResponse:    respond(422, `{}`),
+		NotFoundResponse:     respond(400, `{"message":"m","data":{"inittxnstatus":"0069"}}`),
+		Lookup:               reports,
+		Callback:             reports,
+		Secrets:              []string{"secret-", "8642", "690000002", "NGUEMA"},
 	}
 }
 
-func secretOf(t *testing.T, baseURL string, account map[string]string) secret.Static {
-	t.Helper()
-	account["base_url"] = baseURL
-	return operatortest.Secret(platform, "main", account)
+func TestConformance(t *testing.T) { operatortest.Run(t, suite(t)) }
+
+func respond(status int, body string) operatortest.Responder {
+	return operatortest.Respond(status, body)
 }
 
-func newDriver(t *testing.T, baseURL string, account map[string]string) *orangecm.Driver {
+func newDriver(t *testing.T, stub *operatortest.StubOperator) *orangecm.Driver {
 	t.Helper()
-	now := time.Now
-	accounts := credentials.NewReader(secretOf(t, baseURL, account), now, operator.CheckBaseURL)
-	return orangecm.New(accounts, upstream.NewClient(nil), upstream.NewTokens(now, nil))
+	return operatortest.New[*orangecm.Driver](t, suite(t), stub.URL)
 }
 
 func payCall() operator.PayCall {
-	return operator.PayCall{
-		Call: operator.Call{
-			Platform: platform, AccountID: "main", Operator: "orange", Country: "CM", MCO: "OCM",
-			OrderID: "ORD1", UpstreamKey: "ORD1", DriverData: payToken,
-		},
-		Channel: "ussd", Lang: "fr", Amount: "100.00", Currency: "XAF", Reference: "Demo Shop",
-		NotifyURL: "https://gateway.example.com/callbacks/v1/payments/orange/ORD1/token",
-		MSISDN:    "+237690000002", OTP: operatortest.SampleOTP, State: "cart-7",
-	}
+	call := operatortest.SamplePay("orange-cm", "", "ussd")
+	call.OrderID, call.UpstreamKey, call.DriverData = "ORD1", "ORD1", payToken
+	call.Amount, call.MSISDN = "100.00", "+237690000002"
+	call.NotifyURL = "https://gateway.example.com/callbacks/v1/payments/orange/ORD1/token"
+	return call
 }
 
 func statusCall() operator.StatusCall {
 	return operator.StatusCall{Call: payCall().Call, Channel: "ussd", Amount: "100.00", Currency: "XAF"}
 }
 
-// private are texts that no fault may contain.
-var private = []string{"secret-", "8642", "690000002", operatortest.SampleOTP, "NGUEMA"}
-
-func checkResult(t *testing.T, got operator.Result, outcome operator.Outcome, kind fault.Kind) {
-	t.Helper()
-	operatortest.CheckResult(t, got, outcome, kind, private)
-}
-
 // The requests of a payment and its lookup, byte for byte, as the examples of Orange's document have them. It masks the
 // numbers and the PIN, and leaves out the texts.
 func TestDocumentedExamples(t *testing.T) {
-	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token), operatortest.Respond(200, prepared),
-		operatortest.Respond(200, operatortest.ReadFile(t, "pay-response.json")),
-		operatortest.Respond(200, operatortest.ReadFile(t, "status-success.json")))
-	driver := newDriver(t, stub.URL, fields())
-	driverData, result := driver.Prepare(t.Context(), payCall())
-	if driverData != payToken {
+	stub := operatortest.NewStubOperator(t, respond(200, token), respond(200, prepared),
+		respond(200, operatortest.ReadFile(t, "pay-response.json")),
+		respond(200, operatortest.ReadFile(t, "status-success.json")))
+	driver := newDriver(t, stub)
+	if driverData, result := driver.Prepare(t.Context(), payCall()); driverData != payToken {
 		t.Fatalf("data of the driver %q: %v", driverData, result.Fault)
 	}
 	response := driver.Pay(t.Context(), payCall())
-	checkResult(t, response.Result, operator.Succeeded, 0)
+	suite(t).CheckProof(t, response.Result, operatortest.Succeeded)
 	if response.DriverData != payToken || response.OperatorReference != "MP260101.1000.B00001" {
 		t.Errorf("response %+v", response)
 	}
-	want := operator.StatusResponse{StatusReport: operator.StatusReport{
+	want := operatortest.Reported(operator.StatusReport{
 		Status: ledger.Successful, Amount: "100", MSISDN: "690000002", OperatorReference: "MP260101.1000.B00001",
-	}}
+	})
 	if diff := cmp.Diff(want, driver.LookUpPayment(t.Context(), statusCall())); diff != "" {
 		t.Errorf("lookup (-want +got):\n%s", diff)
 	}
@@ -97,87 +115,48 @@ func TestDocumentedExamples(t *testing.T) {
 
 // Every form of the payer's number and of the amount that the platform takes, and the parts that it does not.
 func TestMerchantParts(t *testing.T) {
-	cases := []struct {
-		name string
-		edit func(*operator.PayCall)
-		part string // "" for a request that is sent
-	}{
-		{"national", func(c *operator.PayCall) { c.MSISDN = "690000002" }, ""},
-		{"trunk zero", func(c *operator.PayCall) { c.MSISDN = "0690000002" }, ""},
-		{"double zero", func(c *operator.PayCall) { c.MSISDN = "00237690000002" }, ""},
-		{"no plus", func(c *operator.PayCall) { c.MSISDN = "237690000002" }, ""},
-		{"leading zeros", func(c *operator.PayCall) { c.Amount = "0100" }, ""},
-		{"no number", func(c *operator.PayCall) { c.MSISDN = "" }, "user_msisdn"},
-		{"another country", func(c *operator.PayCall) { c.MSISDN = "+2250707070707" }, "user_msisdn"},
-		{"too short", func(c *operator.PayCall) { c.MSISDN = "69000000" }, "user_msisdn"},
-		{"decimals", func(c *operator.PayCall) { c.Amount = "100.50" }, "amount"},
-		{"zero", func(c *operator.PayCall) { c.Amount = "0" }, "amount"},
-		{"another currency", func(c *operator.PayCall) { c.Currency = "USD" }, "currency"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token),
-				operatortest.Respond(200, operatortest.ReadFile(t, "pay-response.json")))
-			driver := newDriver(t, stub.URL, fields())
+	type edits = map[string]func(*operator.PayCall)
+	for name, edit := range (edits{
+		"national":      func(c *operator.PayCall) { c.MSISDN = "690000002" },
+		"trunk zero":    func(c *operator.PayCall) { c.MSISDN = "0690000002" },
+		"double zero":   func(c *operator.PayCall) { c.MSISDN = "00237690000002" },
+		"no plus":       func(c *operator.PayCall) { c.MSISDN = "237690000002" },
+		"leading zeros": func(c *operator.PayCall) { c.Amount = "0100" },
+	}) {
+		t.Run(name, func(t *testing.T) {
+			stub := suite(t).Stub(t, respond(200, operatortest.ReadFile(t, "pay-response.json")))
 			call := payCall()
-			c.edit(&call)
-			response := driver.Pay(t.Context(), call)
-			if c.part == "" {
-				checkResult(t, response.Result, operator.Succeeded, 0)
-				if body := stub.Requests()[1].Body; !strings.Contains(body, `"690000002"`) ||
-					!strings.Contains(body, `"amount":"100"`) {
-					t.Errorf("body %s", body)
-				}
-				return
-			}
-			_, preparation := driver.Prepare(t.Context(), call)
-			for _, result := range []operator.Result{response.Result, preparation} {
-				if result.Outcome != operator.NotApplied || result.Fault.Part != c.part {
-					t.Errorf("outcome %d, %v", result.Outcome, result.Fault)
-				}
-				operatortest.CheckPrivate(t, result.Fault, private)
-			}
-			if sent := stub.Requests(); len(sent) != 0 {
-				t.Errorf("%d requests", len(sent))
+			edit(&call)
+			suite(t).CheckProof(t, newDriver(t, stub).Pay(t.Context(), call).Result, operatortest.Succeeded)
+			body := stub.Requests()[0].Body
+			if !strings.Contains(body, `"690000002"`) || !strings.Contains(body, `"amount":"100"`) {
+				t.Errorf("body %s", body)
 			}
 		})
 	}
+	notAllowed := operatortest.Proof{Outcome: operator.NotApplied, Kind: fault.ValueNotAllowed, Part: "currency"}
+	suite(t).CheckUnsent(t, payCall(), map[operatortest.Proof]edits{
+		operatortest.InvalidPart("user_msisdn"): {
+			"no number":       func(c *operator.PayCall) { c.MSISDN = "" },
+			"another country": func(c *operator.PayCall) { c.MSISDN = "+2250707070707" },
+			"too short":       func(c *operator.PayCall) { c.MSISDN = "69000000" },
+		},
+		operatortest.InvalidPart("amount"): {
+			"decimals": func(c *operator.PayCall) { c.Amount = "100.50" },
+			"zero":     func(c *operator.PayCall) { c.Amount = "0" },
+		},
+		notAllowed: {"another currency": func(c *operator.PayCall) { c.Currency = "USD" }},
+	})
 }
 
-// Unusable fields refuse the account, and nothing is sent.
-func TestAccounts(t *testing.T) {
+// Without a payToken neither a payment nor a lookup is sent.
+func TestUnprepared(t *testing.T) {
 	stub := operatortest.NewStubOperator(t)
-	for _, field := range newDriver(t, stub.URL, fields()).AccountFields() {
-		if field.Path == "base_url" {
-			continue
-		}
-		account := fields()
-		account[field.Path] = "a: secret-b\n"
-		driver := newDriver(t, stub.URL, account)
-		_, err := driver.FindAccount(t.Context(), platform, "")
-		if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected ||
-			!strings.Contains(f.Error(), field.Path) {
-			t.Errorf("%s: %v", field.Path, err)
-		}
-		operatortest.CheckPrivate(t, err, private)
-		checkResult(t, driver.Pay(t.Context(), payCall()).Result, operator.NotApplied, fault.IntegrationRejected)
-		_, result := driver.Prepare(t.Context(), payCall())
-		checkResult(t, result, operator.NotApplied, fault.IntegrationRejected)
-		if found := driver.LookUpPayment(t.Context(), statusCall()); found.Responded() {
-			t.Errorf("a lookup without an account: %+v", found)
-		}
-	}
-	driver := newDriver(t, stub.URL, fields())
-	if id, err := driver.FindAccount(t.Context(), platform, ""); id != "main" || err != nil {
-		t.Errorf("current account %q, %v", id, err)
-	}
-	if _, err := driver.FindAccount(t.Context(), platform, "gone"); err == nil {
-		t.Error("an unknown account is usable")
-	}
-	unprepared := payCall()
-	unprepared.DriverData = ""
-	checkResult(t, driver.Pay(t.Context(), unprepared).Result, operator.NotApplied, fault.OperatorUnavailable)
-	if sent := stub.Requests(); len(sent) != 0 {
-		t.Errorf("%d requests were sent", len(sent))
+	call, lookup := payCall(), statusCall()
+	call.DriverData, lookup.DriverData = "", ""
+	suite(t).CheckProof(t, newDriver(t, stub).Pay(t.Context(), call).Result, operatortest.Unavailable)
+	found := suite(t).LookUp(t, stub, lookup)
+	if sent := len(stub.Requests()); found.Cause == nil || found.Responded() || sent != 0 {
+		t.Errorf("a lookup without a payToken: %+v; %d requests", found, sent)
 	}
 }

@@ -61,9 +61,9 @@ func TestCheckAccount(t *testing.T) {
 			if c.old != "" {
 				body = strings.ReplaceAll(all, c.old, c.new)
 			}
-			server := operatortest.NewStubOperator(t, operatortest.Respond(c.status, body))
+			server := operatortest.NewStubOperator(t, respond(c.status, body))
 			call := operator.Call{Platform: platform, AccountID: "a1", OrderID: "o", DriverData: "o"}
-			notes, err := newDriver(server.URL).CheckAccount(t.Context(), call, allServices())
+			notes, err := newDriver(t, server.URL).CheckAccount(t.Context(), call, allServices())
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -72,7 +72,7 @@ func TestCheckAccount(t *testing.T) {
 					"PROVIDER_AUTH MANUAL *133#") {
 				t.Errorf("notes %q", notes)
 			}
-			checkNoSecrets(t, err)
+			suite(t).CheckPrivate(t, err)
 		})
 	}
 }

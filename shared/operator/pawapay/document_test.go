@@ -12,8 +12,8 @@ import (
 func TestDocumentedExamples(t *testing.T) {
 	const response = `{"depositId":"` + depositID + `","status":"ACCEPTED","created":"2020-10-19T11:17:01Z"}`
 	stub := operatortest.NewStubOperator(t,
-		operatortest.Respond(200, response), operatortest.Respond(200, `{"status":"NOT_FOUND"}`))
-	driver := newDriver(stub.URL)
+		respond(200, response), respond(200, `{"status":"NOT_FOUND"}`))
+	driver := newDriver(t, stub.URL)
 	call := samplePay()
 	call.Operator, call.Country, call.MSISDN, call.OTP = "orange", "BF", "07345678", "123456"
 	call.Amount, call.OrderID, call.Reference = "15", "ORD-123456789", "Note of 4 to 22 chars"

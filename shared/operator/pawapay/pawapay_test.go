@@ -1,100 +1,101 @@
 package pawapay_test
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/operatortest"
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/pawapay"
-	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/secret"
 )
 
 const (
-	platform   = "pawapay"
-	depositID  = "f4401bd2-1568-4140-bf2d-eb77d2b2b639"
-	pathSecret = "callback-secret-very-private-0123456789"
-	html       = `<html>Request Rejected</html>`
+	platform  = "pawapay"
+	depositID = "f4401bd2-1568-4140-bf2d-eb77d2b2b639"
+	html      = `<html>Request Rejected</html>`
 )
 
-func accountsOf(baseURL, token, callbackSecret string) []byte {
-	account := map[string]string{"base_url": baseURL, "access_token": token, "callback_secret": callbackSecret}
-	return operatortest.Secret(platform, "a1", account)
-}
-
-func newDriver(baseURL string) *pawapay.Driver {
-	return newDriverOf(secret.Static(accountsOf(baseURL, "token-very-private", pathSecret)), nil)
-}
-
-func newDriverOf(reader secret.Reader, transport http.RoundTripper) *pawapay.Driver {
-	accounts := credentials.NewReader(reader, time.Now, operator.CheckBaseURL)
-	return pawapay.New(accounts, upstream.NewClient(transport))
-}
-
-func samplePay() operator.PayCall {
-	call := operatortest.SamplePay("mtn", "a1", "tpe")
-	call.Platform, call.UpstreamKey, call.OrderID = platform, depositID, "DemoShop_42"
-	return call
-}
-
-func sampleLookup() operator.StatusCall {
-	return operator.StatusCall{Call: samplePay().Call, Channel: "tpe", Lang: "fr", Amount: "1500", Currency: "XOF"}
-}
-
-func checkNoSecrets(t *testing.T, err error) {
-	t.Helper()
-	operatortest.CheckPrivate(t, err, []string{"very-private", "0707070707", operatortest.SampleOTP})
-}
-
-// parse compares JSON by its fields and values.
-func parse(t *testing.T, text string) map[string]any {
-	t.Helper()
-	var value map[string]any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
+// suite is the bench of the driver.
+func suite(t testing.TB) operatortest.Suite {
+	completed := strings.NewReplacer(`"COMPLETED"`, `"STATUS"`, `"1500.00"`, `"AMOUNT"`, `"XOF"`, `"CURRENCY"`).
+		Replace(operatortest.ReadFile(t, "completed.json"))
+	report := func(body string) *operatortest.Reports {
+		return &operatortest.Reports{
+			Body: body, Amount: "1500.00", OtherAmount: "1.500",
+			Statuses: map[string]ledger.Status{
+				"ACCEPTED": ledger.Pending, "SUBMITTED": ledger.Pending, "PROCESSING": ledger.Pending,
+				"IN_RECONCILIATION": ledger.Pending, "COMPLETED": ledger.Successful, "FAILED": ledger.Failed,
+				"ENQUEUED": "", "EXPIRED": "",
+			},
+		}
 	}
-	return value
+	return operatortest.Suite{
+		Platform: platform,
+		Account: map[string]any{
+			"access_token": "token-very-private", "callback_secret": "callback-secret-very-private-0123456789",
+		},
+		Renewed:              map[string]any{"access_token": "renewed-very-private"},
+		SuccessResponse:      operatortest.Always(accepted),
+		RefusalResponse:      operatortest.Always(respond(200, rejected("PAYER_NOT_FOUND"))),
+		NotAppliedResponse:   operatortest.Always(respond(200, rejected("PROVIDER_TEMPORARILY_UNAVAILABLE"))),
+		TokenRefusedResponse: respond(403, failure("AUTHENTICATION_ERROR")),
+		DuplicateResponse:    respond(200, data("DUPLICATE_IGNORED", "")),
+		NotFoundResponse:     respond(200, `{"status":"NOT_FOUND"}`),
+		Lookup:               report(`{"status":"FOUND","data":` + completed + `}`),
+		Callback:             report(completed),
+	}
 }
 
-func accepted(status, id string) string {
-	return `{"depositId":"` + id + `","status":"` + status + `"}`
+func TestConformance(t *testing.T) { operatortest.Run(t, suite(t)) }
+
+func respond(status int, body string) operatortest.Responder {
+	return operatortest.Respond(status, body)
 }
+
+func newDriver(t testing.TB, baseURL string) *pawapay.Driver {
+	t.Helper()
+	return operatortest.New[*pawapay.Driver](t, suite(t), baseURL)
+}
+
+func samplePay() operator.PayCall { return operatortest.SamplePay(platform, "", "tpe") }
+
+func data(status, rest string) string {
+	return `{"depositId":"` + depositID + `","status":"` + status + `"` + rest + `}`
+}
+
+var accepted = respond(200, data("ACCEPTED", ""))
 
 func rejected(code string) string {
-	return `{"depositId":"` + depositID + `","status":"REJECTED","failureReason":{"failureCode":"` + code +
-		`","failureMessage":"about 2250707070707 and token-very-private"}}`
+	return data("REJECTED", `,"failureReason":{"failureCode":"`+code+
+		`","failureMessage":"about 2250707070707 and token-very-private"}`)
 }
 
 func failure(code string) string {
 	return `{"failureReason":{"failureCode":"` + code + `","failureMessage":"about token-very-private"}}`
 }
 
+// The example of pawaPay has the code, which only one wallet gets.
 func TestGoldenDeposit(t *testing.T) {
-	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, accepted("ACCEPTED", depositID)))
-	result := newDriver(stub.URL).Pay(t.Context(), samplePay())
+	stub := suite(t).Stub(t, accepted)
+	result := newDriver(t, stub.URL).Pay(t.Context(), samplePay())
 	want := operator.PayResponse{Result: operator.Result{Outcome: operator.Succeeded, HTTPStatus: 200}}
 	if diff := cmp.Diff(want, result); diff != "" {
 		t.Fatalf("response (-want +got):\n%s", diff)
 	}
-	request := stub.Requests()[0]
-	if request.Method+" "+request.Path != "POST /v2/deposits" ||
-		request.Header.Get("Authorization") != "Bearer token-very-private" ||
-		request.Header.Get("Content-Type") != "application/json" || len(stub.Requests()) != 1 {
-		t.Errorf("request %+v", request)
+	var body bytes.Buffer
+	if err := json.Compact(&body, []byte(operatortest.ReadFile(t, "request.json"))); err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(parse(t, operatortest.ReadFile(t, "request.json")), parse(t, request.Body)); diff != "" {
-		t.Errorf("body (-want +got):\n%s", diff)
+	wantText := "POST /v2/deposits\nAuthorization: Bearer token-very-private\nContent-Type: application/json\n\n" +
+		body.String()
+	if diff := cmp.Diff(wantText, stub.Requests()[0].Text("Authorization", "Content-Type")); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
 	}
 }
 
@@ -114,12 +115,12 @@ func TestWallets(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.provider, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, operatortest.Respond(200, accepted("ACCEPTED", depositID)))
+			stub := suite(t).Stub(t, accepted)
 			call := samplePay()
 			call.Operator, call.Country, call.MSISDN, call.Amount = c.operator, c.country, c.msisdn, c.amount
 			country, _ := market.ByAlpha2(c.country)
 			call.Currency = country.Currency
-			if result := newDriver(stub.URL).Pay(t.Context(), call); result.Outcome != operator.Succeeded {
+			if result := newDriver(t, stub.URL).Pay(t.Context(), call); result.Outcome != operator.Succeeded {
 				t.Fatalf("outcome %d: %v", result.Outcome, result.Fault)
 			}
 			var sent struct {
@@ -141,205 +142,78 @@ func TestWallets(t *testing.T) {
 }
 
 func TestUnsentDeposits(t *testing.T) {
-	change := func(f func(*operator.PayCall)) operator.PayCall {
-		call := samplePay()
-		f(&call)
-		return call
-	}
-	const ours, merchants = fault.IntegrationRejected, fault.InvalidPart
-	cases := []struct {
-		name string
-		kind fault.Kind
-		call operator.PayCall
-	}{
-		{"wallet out of reach", ours, change(func(c *operator.PayCall) { c.Operator = "moov" })},
-		{"unknown account", ours, change(func(c *operator.PayCall) { c.AccountID = "gone" })},
-		{"no number", merchants, change(func(c *operator.PayCall) { c.MSISDN = "" })},
-		{"decimals", merchants, change(func(c *operator.PayCall) { c.Amount = "1.5" })},
-		{"no code", merchants, change(func(c *operator.PayCall) {
+	type edits = map[string]func(*operator.PayCall)
+	suite(t).CheckUnsent(t, samplePay(), map[operatortest.Proof]edits{
+		operatortest.OurFault:                   {"out of reach": func(c *operator.PayCall) { c.Operator = "moov" }},
+		operatortest.InvalidPart("user_msisdn"): {"no number": func(c *operator.PayCall) { c.MSISDN = "" }},
+		operatortest.InvalidPart("amount"):      {"decimals": func(c *operator.PayCall) { c.Amount = "1.5" }},
+		operatortest.InvalidPart("otp_code"): {"no code": func(c *operator.PayCall) {
 			c.Operator, c.Country, c.MSISDN, c.OTP = "orange", "BF", "07345678", ""
-		})},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t)
-			result := newDriver(stub.URL).Pay(t.Context(), c.call)
-			if result.Outcome != operator.NotApplied || result.Fault.Kind != c.kind || len(stub.Requests()) != 0 {
-				t.Errorf("outcome %d, %d requests: %v", result.Outcome, len(stub.Requests()), result.Fault)
-			}
-			checkNoSecrets(t, result.Fault)
-		})
-	}
+		}},
+	})
 }
 
 func TestDepositOutcomes(t *testing.T) {
-	const (
-		ours, merchants    = fault.IntegrationRejected, fault.OperatorError
-		part               = fault.InvalidPart
-		down, unclear      = fault.OperatorUnavailable, fault.OutcomeUnknown
-		unknown, unapplied = operator.Unknown, operator.NotApplied
-	)
-	cases := []struct {
-		name      string
-		status    int
-		body      string
-		outcome   operator.Outcome
-		kind      fault.Kind
-		reason    ledger.FailureReason
-		duplicate bool
-	}{
-		{"accepted", 200, accepted("ACCEPTED", depositID), operator.Succeeded, 0, "", false},
-		{"accepted another", 200, accepted("ACCEPTED", "other"), unknown, unclear, "", false},
-		{"accepted without id", 200, `{"status":"ACCEPTED"}`, unknown, unclear, "", false},
-		{"accepted with 202", 202, accepted("ACCEPTED", depositID), unknown, unclear, "", false},
-		{"duplicate", 200, accepted("DUPLICATE_IGNORED", depositID), unknown, unclear, "", true},
-		{"unknown word", 200, accepted("QUEUED", depositID), unknown, unclear, "", false},
-		{"rejected without a reason", 200, accepted("REJECTED", depositID), unknown, unclear, "", false},
-		{"HTML", 200, html, unknown, unclear, "", false},
-		{"empty", 200, "", unknown, unclear, "", false},
-		{"provider down", 200, rejected("PROVIDER_TEMPORARILY_UNAVAILABLE"), unapplied, down, "", false},
-		{"bounds", 200, rejected("AMOUNT_OUT_OF_BOUNDS"), unapplied, part, "", false},
-		{"amount", 200, rejected("INVALID_AMOUNT"), unapplied, part, "", false},
-		{"number", 200, rejected("INVALID_PHONE_NUMBER"), unapplied, part, "", false},
-		{"currency", 200, rejected("INVALID_CURRENCY"), unapplied, part, "", false},
-		{"provider", 200, rejected("INVALID_PROVIDER"), unapplied, ours, "", false},
-		{"wallet", 200, rejected("WALLET_LIMIT_REACHED"), operator.Refused, merchants, ledger.LimitReached, false},
-		{"another payment", 200, rejected("PAYMENT_IN_PROGRESS"), unapplied, down, "", false},
-		{"new code", 200, rejected("SOMETHING_NEW"), unapplied, ours, "", false},
-		{"new code with 400", 400, failure("SOMETHING_NEW"), unapplied, ours, "", false},
-		{"new code with 403", 403, failure("SOMETHING_NEW"), unapplied, ours, "", false},
-		{"new code with 500", 500, rejected("SOMETHING_NEW"), unknown, unclear, "", false},
-		{"another payment with 500", 500, rejected("PAYMENT_IN_PROGRESS"), unknown, unclear, "", false},
-		{"unknown error", 200, rejected("UNKNOWN_ERROR"), unknown, unclear, "", false},
-		{"no wallet", 200, rejected("PAYER_NOT_FOUND"), operator.Refused, merchants, ledger.WalletUnknown, false},
-		{"funds", 200, rejected("INSUFFICIENT_BALANCE"), operator.Refused, merchants, ledger.NotEnoughFunds, false},
-		{"limit", 200, rejected("PAYER_LIMIT_REACHED"), operator.Refused, merchants, ledger.LimitReached, false},
-		{"code without status", 200, failure("INVALID_AMOUNT"), unknown, unclear, "", false},
-		{"400", 400, failure("MISSING_PARAMETER"), unapplied, ours, "", false},
-		{"400 of our deposit", 400, rejected("INVALID_INPUT"), unapplied, ours, "", false},
-		{"400 of another", 400, strings.ReplaceAll(rejected("INVALID_INPUT"), depositID, "x"),
-			unknown, unclear, "", false},
-		{"400 unknown error", 400, failure("UNKNOWN_ERROR"), unknown, unclear, "", false},
-		{"bare 400", 400, "", unknown, unclear, "", false},
-		{"401", 401, failure("NO_AUTHENTICATION"), unapplied, ours, "", false},
-		{"bare 401", 401, html, unknown, unclear, "", false},
-		{"403 token", 403, failure("AUTHENTICATION_ERROR"), unapplied, ours, "", false},
-		{"403 rights", 403, failure("DEPOSITS_NOT_ALLOWED"), unapplied, ours, "", false},
-		{"bare 403", 403, "{}", unknown, unclear, "", false},
-		{"404", 404, failure("NOT_FOUND"), unknown, unclear, "", false},
-		{"409", 409, "", unknown, unclear, "", false},
-		{"429", 429, "", unknown, unclear, "", false},
-		{"500", 500, failure("UNKNOWN_ERROR"), unknown, unclear, "", false},
-		{"500 with a code", 500, rejected("INVALID_AMOUNT"), unknown, unclear, "", false},
-		{"503", 503, html, unknown, unclear, "", false},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, operatortest.Respond(c.status, c.body))
-			result := newDriver(stub.URL).Pay(t.Context(), samplePay())
-			if result.Outcome != c.outcome || result.DuplicateKey != c.duplicate || len(stub.Requests()) != 1 {
-				t.Fatalf("%+v, %d requests: %v", result, len(stub.Requests()), result.Fault)
-			}
-			if c.outcome == operator.Succeeded {
-				return
-			}
-			if result.Fault.Kind != c.kind || operator.RefusalReason(result.Fault) != c.reason {
-				t.Errorf("kind %d, reason %q", result.Fault.Kind, operator.RefusalReason(result.Fault))
-			}
-			if isNew := strings.HasPrefix(c.name, "new code") && c.outcome == unapplied; isNew !=
-				errors.Is(result.Fault, operator.ErrUnmappedCode) {
-				t.Errorf("%v is an unmapped code: %v, want %v", result.Fault, !isNew, isNew)
-			}
-			checkNoSecrets(t, result.Fault)
-		})
-	}
-	for name, step := range map[string]operatortest.Responder{
-		"cut":  operatortest.CloseConnection(),
-		"half": operatortest.RespondTruncated(200, rejected("INVALID_AMOUNT")),
-	} {
-		stub := operatortest.NewStubOperator(t, step)
-		result := newDriver(stub.URL).Pay(t.Context(), samplePay())
-		if result.Outcome != operator.Unknown || len(stub.Requests()) != 1 {
-			t.Errorf("%s: outcome %d", name, result.Outcome)
-		}
-	}
+	suite(t).CheckPayments(t, samplePay(), operatortest.Outcomes{
+		operatortest.Succeeded: {"accepted": accepted},
+		operatortest.KnownKey:  {"duplicate": respond(200, data("DUPLICATE_IGNORED", ""))},
+		operatortest.Unavailable: {
+			"provider down":   respond(200, rejected("PROVIDER_TEMPORARILY_UNAVAILABLE")),
+			"another payment": respond(200, rejected("PAYMENT_IN_PROGRESS")),
+		},
+		operatortest.InvalidPart("amount"): {
+			"bounds": respond(200, rejected("AMOUNT_OUT_OF_BOUNDS")),
+			"amount": respond(200, rejected("INVALID_AMOUNT")),
+		},
+		operatortest.InvalidPart("user_msisdn"): {"number": respond(200, rejected("INVALID_PHONE_NUMBER"))},
+		operatortest.InvalidPart("currency"):    {"currency": respond(200, rejected("INVALID_CURRENCY"))},
+		operatortest.OurFault: {
+			"provider":           respond(200, rejected("INVALID_PROVIDER")),
+			"400":                respond(400, failure("MISSING_PARAMETER")),
+			"400 of our deposit": respond(400, rejected("INVALID_INPUT")),
+			"401":                respond(401, failure("NO_AUTHENTICATION")),
+			"403 token":          respond(403, failure("AUTHENTICATION_ERROR")),
+			"403 rights":         respond(403, failure("DEPOSITS_NOT_ALLOWED")),
+		},
+		operatortest.UnmappedCode: {
+			"new code":          respond(200, rejected("SOMETHING_NEW")),
+			"new code with 400": respond(400, failure("SOMETHING_NEW")),
+			"new code with 403": respond(403, failure("SOMETHING_NEW")),
+		},
+		operatortest.Refused(ledger.WalletUnknown):  {"no wallet": respond(200, rejected("PAYER_NOT_FOUND"))},
+		operatortest.Refused(ledger.NotEnoughFunds): {"funds": respond(200, rejected("INSUFFICIENT_BALANCE"))},
+		operatortest.Refused(ledger.LimitReached): {
+			"limit":  respond(200, rejected("PAYER_LIMIT_REACHED")),
+			"wallet": respond(200, rejected("WALLET_LIMIT_REACHED")),
+		},
+		operatortest.Unknown: {
+			"accepted another":          respond(200, `{"depositId":"other","status":"ACCEPTED"}`),
+			"accepted without id":       respond(200, `{"status":"ACCEPTED"}`),
+			"accepted with 202":         respond(202, data("ACCEPTED", "")),
+			"unknown word":              respond(200, data("QUEUED", "")),
+			"rejected without a reason": respond(200, data("REJECTED", "")),
+			"new code with 500":         respond(500, rejected("SOMETHING_NEW")),
+			"another payment with 500":  respond(500, rejected("PAYMENT_IN_PROGRESS")),
+			"unknown error":             respond(200, rejected("UNKNOWN_ERROR")),
+			"code without status":       respond(200, failure("INVALID_AMOUNT")),
+			"400 of another":            respond(400, strings.ReplaceAll(rejected("INVALID_INPUT"), depositID, "x")),
+			"400 unknown error":         respond(400, failure("UNKNOWN_ERROR")),
+			"bare 401":                  respond(401, html),
+			"bare 403":                  respond(403, "{}"),
+			"404":                       respond(404, failure("NOT_FOUND")),
+			"409":                       respond(409, ""),
+			"429":                       respond(429, ""),
+			"500":                       respond(500, failure("UNKNOWN_ERROR")),
+			"500 with a code":           respond(500, rejected("INVALID_AMOUNT")),
+		},
+	})
 }
 
 // After an attempt that may have arrived, the payment in progress may be ours.
 func TestPaymentInProgressAfterAnAttempt(t *testing.T) {
-	stub := operatortest.NewStubOperator(t, operatortest.Respond(200, rejected("PAYMENT_IN_PROGRESS")))
 	call := samplePay()
 	call.MayRepeat = true
-	if result := newDriver(stub.URL).Pay(t.Context(), call); result.Outcome != operator.Unknown {
-		t.Errorf("outcome %d: %v, want unknown", result.Outcome, result.Fault)
-	}
-}
-
-// A renewed token is used at once, because pawaPay did not process the first request.
-func TestRenewedToken(t *testing.T) {
-	stub := operatortest.NewStubOperator(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "Bearer renewed-very-private" {
-			operatortest.Respond(200, accepted("ACCEPTED", depositID))(w, r)
-			return
-		}
-		operatortest.Respond(403, failure("AUTHENTICATION_ERROR"))(w, r)
+	suite(t).CheckPayments(t, call, operatortest.Outcomes{
+		operatortest.Unknown: {"in progress": respond(200, rejected("PAYMENT_IN_PROGRESS"))},
 	})
-	accounts := &operatortest.RenewedSecret{
-		Value:   accountsOf(stub.URL, "token-very-private", pathSecret),
-		Renewed: accountsOf(stub.URL, "renewed-very-private", pathSecret),
-	}
-	result := newDriverOf(accounts, nil).Pay(t.Context(), samplePay())
-	if result.Outcome != operator.Succeeded || len(stub.Requests()) != 2 {
-		t.Errorf("outcome %d, %d requests: %v", result.Outcome, len(stub.Requests()), result.Fault)
-	}
-}
-
-func TestFindAccount(t *testing.T) {
-	const address = "https://api.pawapay.io"
-	for name, c := range map[string]struct {
-		accounts []byte
-		field    string
-	}{
-		"complete":     {accountsOf(address, "t", pathSecret), ""},
-		"no token":     {accountsOf(address, "", pathSecret), "access_token"},
-		"short secret": {accountsOf(address, "t", "very-private"), "callback_secret"},
-	} {
-		id, err := newDriverOf(secret.Static(c.accounts), nil).FindAccount(t.Context(), platform, "")
-		if (err == nil) != (c.field == "") || (id == "a1") != (c.field == "") ||
-			err != nil && !strings.Contains(err.Error(), c.field) {
-			t.Errorf("%s: %q, %v", name, id, err)
-		}
-		checkNoSecrets(t, err)
-	}
-}
-
-func TestStaticCallback(t *testing.T) {
-	current := accountsOf("https://api.pawapay.io", "t", pathSecret)
-	renewed := accountsOf("https://api.pawapay.io", "t", strings.ToUpper(pathSecret))
-	cases := []struct {
-		name    string
-		reader  secret.Reader
-		account string
-		secret  string
-		want    bool
-	}{
-		{"right", secret.Static(current), "a1", pathSecret, true},
-		{"wrong", secret.Static(current), "a1", pathSecret[1:] + "x", false},
-		{"empty", secret.Static(accountsOf("https://api.pawapay.io", "t", "")), "a1", "", false},
-		{"another account", secret.Static(current), "a2", pathSecret, false},
-		{"renewed", &operatortest.RenewedSecret{Value: current, Renewed: renewed},
-			"a1", strings.ToUpper(pathSecret), true},
-	}
-	for _, c := range cases {
-		found, err := newDriverOf(c.reader, nil).VerifyStaticCallback(t.Context(), operator.StaticCallback{
-			Platform: platform, AccountID: c.account, PathSecret: c.secret,
-		})
-		if err != nil || found != c.want {
-			t.Errorf("%s: %v, %v", c.name, found, err)
-		}
-	}
-	unreadable := newDriverOf(&operatortest.RenewedSecret{}, nil)
-	if _, err := unreadable.VerifyStaticCallback(t.Context(), operator.StaticCallback{Platform: platform}); err == nil {
-		t.Error("no error without a readable secret")
-	}
 }

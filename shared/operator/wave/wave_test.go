@@ -38,16 +38,13 @@ func suite(t testing.TB) operatortest.Suite {
 			},
 		}
 	}
-	always := func(step operatortest.Responder) func(operatortest.Operation) operatortest.Responder {
-		return func(operatortest.Operation) operatortest.Responder { return step }
-	}
 	return operatortest.Suite{
 		Platform:             platform,
 		Account:              map[string]any{"access_token": apiKey, "callback_secret": callbackSecret},
 		Renewed:              map[string]any{"access_token": "wave_sn_prod_renewed-very-private"},
 		Now:                  func() time.Time { return now },
-		SuccessResponse:      always(respond(200, open)),
-		NotAppliedResponse:   always(respond(400, errorBody("request-validation-error"))),
+		SuccessResponse:      operatortest.Always(respond(200, open)),
+		NotAppliedResponse:   operatortest.Always(respond(400, errorBody("request-validation-error"))),
 		TokenRefusedResponse: respond(401, `{"error":`+errorBody("api-key-revoked")+`}`),
 		DuplicateResponse:    respond(200, listOf(strings.Replace(open, "open", "expired", 1))),
 		NotFoundResponse:     respond(200, listOf()),
@@ -64,7 +61,7 @@ func suite(t testing.TB) operatortest.Suite {
 				return map[string]any{"webhook_secrets": all}
 			},
 		},
-		Secrets: []string{"very-private", "770000000"},
+		Secrets: []string{"770000000"},
 	}
 }
 
