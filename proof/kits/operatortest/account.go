@@ -30,6 +30,7 @@ func (s Suite) account(t *testing.T) {
 		}
 	}
 	s.unusable(t, driver, "gone", rowOf(s.Platform).Operations)
+	s.unusable(t, s.driver(t, &changingSecret{}, nil), "", rowOf(s.Platform).Operations)
 	if len(stub.Requests()) != len(s.operations("", false)) {
 		t.Error("a call with an unknown account was sent")
 	}

@@ -3,10 +3,9 @@ package carrierapi_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,10 +13,12 @@ import (
 
 	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/carrierapi"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
+	"mobilegateway/shared/secret"
 )
 
 const (
@@ -25,59 +26,62 @@ const (
 	smsResourceURL = "https://op/smsmessaging/v1/outbound/tel%3A%2B2250000/requests/req-1/deliveryInfos"
 )
 
-// stubCredentials is a source of credentials with a token that a test can change.
-type stubCredentials struct {
-	mu             sync.Mutex
-	baseURL        string
-	token          string
-	refreshedToken string // the token that a refresh finds; "" for the same
-	down           bool
-	override       string // replaces the credentials
-	refreshes      int
+// suite is the bench of the driver.
+func suite() operatortest.Suite {
+	statuses := map[string]ledger.Status{
+		"initiated": ledger.Pending, "Loaded": ledger.Pending, "PENDING": ledger.Pending,
+		"success": ledger.Successful, "failed": ledger.Failed, "abandoned": ledger.Cancelled,
+		"expired": ledger.Expired,
+	}
+	body := `{"order-id":"DemoShop_42","status":"STATUS","amount":"AMOUNT","currency":"CURRENCY"}`
+	return operatortest.Suite{
+		Platform: sandbox,
+		Account: map[string]any{
+			"access_token": "token-very-private", "service_id": "SERVICE", "application_id": "APPLICATION",
+			"contact_id": "CONTACT",
+		},
+		Renewed: map[string]any{"access_token": "renewed-very-private"},
+		SuccessResponse: func(op operatortest.Operation) operatortest.Responder {
+			if op.Name == "ussd" { // at once: a lookup follows
+				return operatortest.Respond(201, strings.Replace(successBody(op), "pending", "success", 1))
+			}
+			return success(op)
+		},
+		RefusalResponse:      operatortest.Always(operatortest.Respond(403, requestError("POL1000"))),
+		NotAppliedResponse:   operatortest.Always(operatortest.Respond(503, requestError("SVC0001"))),
+		TokenRefusedResponse: operatortest.Respond(401, requestError("900901")),
+		NotFoundResponse:     operatortest.Respond(404, requestError("SVC0002")),
+		Lookup:               &operatortest.Reports{Body: body, Amount: "1500", OtherAmount: "15", Statuses: statuses},
+		Callback:             &operatortest.Reports{Body: body, Amount: "1500", OtherAmount: "15", Statuses: statuses},
+		Secrets:              []string{"SERVICE"},
+	}
 }
 
-func (v *stubCredentials) value() ([]byte, error) {
-	if v.down {
-		return nil, errors.New("the secret cannot be read")
-	}
-	if v.override != "" {
-		return []byte(v.override), nil
-	}
+func TestConformance(t *testing.T) { operatortest.Run(t, suite()) }
+
+// secretOf is a secret with accounts at an address: of the sandbox, and of a platform without declared repeats.
+func secretOf(baseURL string) secret.Static {
 	account := map[string]any{
-		"base_url": v.baseURL, "access_token": v.token,
+		"base_url": baseURL, "access_token": "access-token-very-private",
 		"service_id": "SERVICE", "application_id": "APPLICATION", "contact_id": "CONTACT",
 		"user_sms": map[string]any{
 			"gw_token": "service-gw-token", "sender": map[string]string{"CI": "tel:+2250000"}, "sender_name": "Gateway",
 		},
 	}
 	platform := map[string]any{"current": "a1", "accounts": map[string]any{"a1": account}}
-	raw, err := json.Marshal(map[string]any{sandbox: platform, "orange": platform, "elsewhere": platform})
-	return raw, err
-}
-
-func (v *stubCredentials) Get(context.Context) ([]byte, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.value()
-}
-
-func (v *stubCredentials) FetchedAt() time.Time { return time.Time{} }
-
-func (v *stubCredentials) Refresh(context.Context) ([]byte, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.refreshes++
-	if v.refreshedToken != "" {
-		v.token = v.refreshedToken
+	raw, err := json.Marshal(map[string]any{sandbox: platform, "elsewhere": platform})
+	if err != nil {
+		panic(err) // it always has a form
 	}
-	return v.value()
+	return raw
 }
 
 // newDriver makes a driver with accounts at an address.
-func newDriver(baseURL string) (*carrierapi.Driver, *stubCredentials) {
-	v := &stubCredentials{baseURL: baseURL, token: "access-token-very-private"}
-	accounts := credentials.NewReader(v, time.Now, operator.CheckBaseURL)
-	return carrierapi.New(accounts, upstream.NewClient(nil), time.Now), v
+func newDriver(baseURL string) *carrierapi.Driver { return driverOf(secretOf(baseURL)) }
+
+func driverOf(secrets secret.Reader) *carrierapi.Driver {
+	accounts := credentials.NewReader(secrets, time.Now, operator.CheckBaseURL)
+	return carrierapi.New(accounts, upstream.NewClient(nil), time.Now)
 }
 
 // requestError returns the JSON of an error.
@@ -136,7 +140,7 @@ func TestReferences(t *testing.T) {
 		t.Run(op.Name, func(t *testing.T) {
 			peer := operatortest.NewStubOperator(t)
 			peer.SetResponses(success(op))
-			driver, _ := newDriver(peer.URL + "/") // the trailing slash is not part of the path
+			driver := newDriver(peer.URL + "/") // the trailing slash is not part of the path
 			result := call(t, driver, op)
 			if result.Outcome != operator.Succeeded || result.OperatorReference != want[op.Name] {
 				t.Fatalf("got %d %q: %v", result.Outcome, result.OperatorReference, result.Fault)
@@ -149,7 +153,7 @@ func TestPage(t *testing.T) {
 	peer := operatortest.NewStubOperator(t)
 	op := operatortest.Operations(sandbox, "")[1]
 	peer.SetResponses(success(op))
-	driver, _ := newDriver(peer.URL)
+	driver := newDriver(peer.URL)
 	got := driver.Pay(t.Context(), operatortest.SamplePay(sandbox, "", "web")) // the driver adds a deadline
 	want := operator.PayResponse{
 		Result:   operator.Result{Outcome: operator.Succeeded, HTTPStatus: 201},

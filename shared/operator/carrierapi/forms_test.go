@@ -1,7 +1,6 @@
 package carrierapi_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -11,16 +10,17 @@ import (
 
 // An account can have another prefix of headers, another word in the path of charges, and one status of a success.
 func TestAccountForms(t *testing.T) {
-	const forms = `"header_prefix":"X-Orange","path_word":"OrangeAPIToken","success_status":"200",`
+	forms := map[string]any{"header_prefix": "X-Orange", "path_word": "OrangeAPIToken", "success_status": "200"}
 	for _, c := range []struct {
-		operation, forms string
-		status           int
-		want             operator.Outcome
-		sent             []string // in the path, the headers or the body
+		operation string
+		forms     map[string]any
+		status    int
+		want      operator.Outcome
+		sent      []string // in the path, the headers or the body
 	}{
-		{"charge", "", 200, operator.Succeeded,
+		{"charge", nil, 200, operator.Succeeded,
 			[]string{"acr%3AOperatorAPIToken/", `"acr:OperatorAPIToken"`, "X-Operator-Mco:OCI"}},
-		{"charge", "", 201, operator.Succeeded, nil},
+		{"charge", nil, 201, operator.Succeeded, nil},
 		{"charge", forms, 200, operator.Succeeded,
 			[]string{"acr%3AOrangeAPIToken/", `"endUserId":"acr:OrangeAPIToken"`, "X-Orange-Mco:OCI"}},
 		{"charge", forms, 201, operator.Unknown, nil},
@@ -32,9 +32,7 @@ func TestAccountForms(t *testing.T) {
 				continue
 			}
 			stub := operatortest.NewStubOperator(t, operatortest.Respond(c.status, successBody(op)))
-			driver, source := newDriver(stub.URL)
-			source.override = fmt.Sprintf(`{%q:{"current":"a1","accounts":{"a1":{%s"base_url":%q,"access_token":"t",
-				"service_id":"S","application_id":"A","contact_id":"C"}}}}`, sandbox, c.forms, stub.URL)
+			driver := suite().With(c.forms).Driver(t, stub.URL)
 			if result := call(t, driver, op); result.Outcome != c.want {
 				t.Errorf("%s %d: outcome %d, want %d: %v", op.Name, c.status, result.Outcome, c.want, result.Fault)
 			}

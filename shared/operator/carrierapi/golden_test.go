@@ -48,7 +48,7 @@ func captureRequest(t *testing.T, send func(driver *carrierapi.Driver)) string {
 		raw <- wire.Bytes()
 		_, _ = io.WriteString(conn, "HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n")
 	}()
-	driver, _ := newDriver("http://" + listener.Addr().String() + "/operator")
+	driver := newDriver("http://" + listener.Addr().String() + "/operator")
 	send(driver)
 	text := strings.ReplaceAll(string(<-raw), "\r\n", "\n")
 	return strings.ReplaceAll(text, listener.Addr().String(), "operator.example") + "\n"
@@ -139,7 +139,7 @@ func TestUserSMSOutcomes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			peer := operatortest.NewStubOperator(t)
 			peer.SetResponses(c.step)
-			driver, _ := newDriver(peer.URL)
+			driver := newDriver(peer.URL)
 			call := sampleUserSMS("a1")
 			call.Country = c.country
 			result := driver.SendUserSMS(t.Context(), call)
@@ -157,57 +157,29 @@ func TestPaymentStatus(t *testing.T) {
 	const body = `{"meta":{"type":"payment"},"status":"SUCCESSFUL","amount":1500,"order-id":"DemoShop_42",` +
 		`"currency":"XOF","user_msisdn":2250707070707,"Transaction-id":"tx-1",` +
 		`"statusDescription":"Low balance"}`
-	known := operator.StatusResponse{
-		StatusReport: operator.StatusReport{
-			Status: ledger.Successful, Amount: "1500", Currency: "XOF", MSISDN: "2250707070707",
-			OperatorReference: "tx-1", Reason: ledger.NotEnoughFunds,
+	known := operatortest.Reported(operator.StatusReport{
+		Status: ledger.Successful, Amount: "1500", Currency: "XOF", MSISDN: "2250707070707",
+		OperatorReference: "tx-1", Reason: ledger.NotEnoughFunds,
+	})
+	respond := func(status int, body string) operatortest.Responder { return operatortest.Respond(status, body) }
+	suite().CheckLookups(t, operatortest.SampleStatus(sandbox, ""), operatortest.Lookups{
+		known: {
+			"known":      respond(200, body),
+			"in payload": respond(200, `{"payload":`+body+`}`),
 		},
-	}
-	unknown, notFound := operator.StatusResponse{}, operator.StatusResponse{OrderNotFound: true}
-	onlyStatus := operator.StatusResponse{StatusReport: operator.StatusReport{Status: ledger.Pending}}
-	cases := []struct {
-		name string
-		step operatortest.Responder
-		want operator.StatusResponse
-	}{
-		{"known", operatortest.Respond(200, body), known},
-		{"in payload", operatortest.Respond(200, `{"payload":`+body+`}`), known},
-		{"only a status", operatortest.Respond(200, `{"status":"LOADED","order-id":"DemoShop_42"}`), onlyStatus},
-		{"odd word", operatortest.Respond(200, `{"status":"odd word","order-id":"DemoShop_42"}`), unknown},
-		{"another order", operatortest.Respond(200, `{"status":"successful","order-id":"DemoShop_1"}`), unknown},
-		{"no order", operatortest.Respond(200, `{"status":"successful"}`), unknown},
-		{"no status", operatortest.Respond(200, `{"order-id":"DemoShop_42"}`), unknown},
-		{"twice", operatortest.Respond(200, `{"status":"FAILED","status":"x","order-id":"DemoShop_42"}`), unknown},
-		{"not found", operatortest.Respond(404, requestError("SVC0002")), notFound},
-		{"no such route", operatortest.Respond(404, requestError("900906")), unknown},
-		{"down", operatortest.Respond(503, requestError("SVC0001")), unknown},
-		{"refused", operatortest.Respond(401, requestError("900901")), unknown},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			peer := operatortest.NewStubOperator(t)
-			peer.SetResponses(c.step)
-			driver, _ := newDriver(peer.URL)
-			got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, ""))
-			if (got.Status != "") != (got.Cause == nil) {
-				t.Errorf("status %q with the cause %v", got.Status, got.Cause)
-			}
-			if want := got.Status != "" || got.OrderNotFound || c.name == "odd word"; got.Responded() != want {
-				t.Errorf("responded: %v, want %v", !want, want)
-			}
-			got.Cause = nil
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Fatalf("status (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestPaymentStatusWithoutCredentials(t *testing.T) {
-	driver, v := newDriver("http://127.0.0.1:1")
-	v.down = true
-	got := driver.LookUpPayment(t.Context(), operatortest.SampleStatus(sandbox, ""))
-	if got.Status != "" || got.OrderNotFound || got.Cause == nil {
-		t.Fatalf("status %q, not found %v, cause %v; want only a cause", got.Status, got.OrderNotFound, got.Cause)
-	}
+		operatortest.Reported(operator.StatusReport{Status: ledger.Pending}): {
+			"only a status": respond(200, `{"status":"LOADED","order-id":"DemoShop_42"}`),
+		},
+		operatortest.UnknownStatus: {"odd word": respond(200, `{"status":"odd word","order-id":"DemoShop_42"}`)},
+		operatortest.OrderNotFound: {"not found": respond(404, requestError("SVC0002"))},
+		operatortest.Unread: {
+			"another order": respond(200, `{"status":"successful","order-id":"DemoShop_1"}`),
+			"no order":      respond(200, `{"status":"successful"}`),
+			"no status":     respond(200, `{"order-id":"DemoShop_42"}`),
+			"twice":         respond(200, `{"status":"FAILED","status":"x","order-id":"DemoShop_42"}`),
+			"no such route": respond(404, requestError("900906")),
+			"down":          respond(503, requestError("SVC0001")),
+			"refused":       respond(401, requestError("900901")),
+		},
+	})
 }

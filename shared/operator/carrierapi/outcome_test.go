@@ -50,7 +50,7 @@ func TestOutcomesOfRequestErrors(t *testing.T) {
 		{"3xx", 302, "SVC0002", operator.Unknown, fault.OutcomeUnknown},
 	}
 	peer := operatortest.NewStubOperator(t)
-	driver, _ := newDriver(peer.URL)
+	driver := newDriver(peer.URL)
 	for _, op := range operatortest.Operations(sandbox, "") {
 		for _, c := range cases {
 			t.Run(op.Name+"/"+c.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestDuplicates(t *testing.T) {
 		{"in flight", operatortest.Respond(409, requestError("SVC0005"), "Retry-After", "1"), false, ""},
 	}
 	peer := operatortest.NewStubOperator(t)
-	driver, _ := newDriver(peer.URL)
+	driver := newDriver(peer.URL)
 	for _, op := range operatortest.Operations(sandbox, "") {
 		for _, c := range cases {
 			t.Run(op.Name+"/"+c.name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestCompleteness(t *testing.T) {
 		{"sms", "empty resourceURL", replacer(smsResourceURL, `/`), unknown},
 	}
 	peer := operatortest.NewStubOperator(t)
-	driver, _ := newDriver(peer.URL)
+	driver := newDriver(peer.URL)
 	for _, op := range operatortest.Operations(sandbox, "") {
 		for _, c := range cases {
 			if c.op != op.Name {
@@ -181,7 +181,7 @@ func replacer(old, new string) func(string) string {
 // An ambiguous requestError proves nothing.
 func TestAmbiguousRefusal(t *testing.T) {
 	peer := operatortest.NewStubOperator(t)
-	driver, _ := newDriver(peer.URL)
+	driver := newDriver(peer.URL)
 	const body = `{"requestError":{"policyException":{"messageId":"900908","messageId":"POL1000"}}}`
 	peer.SetResponses(operatortest.Respond(403, body))
 	if result := call(t, driver, operatortest.Operations(sandbox, "")[0]); result.Outcome != operator.Unknown {

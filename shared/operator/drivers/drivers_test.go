@@ -1,6 +1,8 @@
 package drivers_test
 
 import (
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -46,11 +48,32 @@ func TestOtherOperations(t *testing.T) {
 			operator.AccountPay:    operator.Pay(t.Context(), driver, operatortest.SamplePay(name, "", "ussd")).Result,
 			operator.AccountSMS:    operator.SendSMS(t.Context(), driver, operatortest.SampleSMS(name, "")),
 		} {
-			operatortest.CheckResult(t, result, operator.NotApplied, fault.IntegrationRejected, nil)
+			if result.Outcome != operator.NotApplied || result.Fault.Kind != fault.IntegrationRejected {
+				t.Fatalf("outcome %d, %v", result.Outcome, result.Fault)
+			}
 			isOffered := !strings.Contains(result.Fault.Error(), "the platform does not offer the operation")
 			if isOffered != slices.Contains(row.Operations, operation) {
 				t.Errorf("%s of %s: offered %v: %v", operation, name, isOffered, result.Fault)
 			}
+		}
+	}
+}
+
+// A function that is not deployed calls an operator in a private network.
+func TestPrivateNetworks(t *testing.T) {
+	secrets := secret.Static(`{"sandbox":{"current":"a","accounts":{"a":{"base_url":"http://10.0.0.1",` +
+		`"access_token":"t"}}}}`)
+	for _, accepted := range []bool{false, true} {
+		called := false
+		transport := operatortest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			called = r.URL.Host == "10.0.0.1"
+			return nil, errors.New("no response")
+		})
+		outside := drivers.Outside{Transport: transport, Now: time.Now, AcceptsPrivateNetworks: accepted}
+		driver, _, _ := drivers.New(secrets, outside).Driver("sandbox")
+		operator.Pay(t.Context(), driver, operatortest.SamplePay("sandbox", "a", "tpe"))
+		if called != accepted {
+			t.Errorf("called %v, want %v", called, accepted)
 		}
 	}
 }

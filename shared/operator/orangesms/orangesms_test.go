@@ -1,8 +1,6 @@
 package orangesms_test
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,84 +8,71 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/operatortest"
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/orangesms"
-	"mobilegateway/shared/operator/upstream"
-	"mobilegateway/shared/secret"
 )
 
 const (
-	platform       = "orange-sms"
-	callbackSecret = "secret-0123456789abcdefghijklmnop_"
+	callbackSecret = "callback-secret-0123456789abcdefghijk"
 	token          = `{"token_type":"Bearer","access_token":"secret-token-1","expires_in":"3600"}`
 	requestID      = "0f4c1a52-6e3b-4f0e-9d0c-2b6f5d1f7a10"
 )
 
-func fields() map[string]any {
-	return map[string]any{
-		"client_id": "id", "client_secret": "secret-cs", "callback_secret": callbackSecret,
-		"sender":         map[string]string{"CI": "tel:+2250000", "SN": "tel:+2210000"},
-		"approved_names": "MyShop,Demo Shop",
+// suite is the bench of the driver. The sender name of the sample messages is approved.
+func suite(t testing.TB) operatortest.Suite {
+	return operatortest.Suite{
+		Platform: "orange-sms",
+		Account: map[string]any{
+			"client_id": "id", "client_secret": "secret-cs", "callback_secret": callbackSecret,
+			"sender":         map[string]string{"CI": "tel:+2250000", "SN": "tel:+2210000"},
+			"approved_names": "MyShop,Demo Shop,Demo",
+		},
+		Renewed:              map[string]any{"client_secret": "secret-renewed-cs"},
+		Preparatory:          operatortest.Tokens("/oauth/v3/token"),
+		TokenMargin:          5 * time.Minute,
+		SuccessResponse:      operatortest.Always(sent(t)),
+		RefusalResponse:      operatortest.Always(respond(400, exception(service, "SVC0004"))),
+		NotAppliedResponse:   operatortest.Always(respond(403, exception(policy, "POL0001"))),
+		TokenRefusedResponse: respond(401, gatewayError(42)),
+		Secrets: []string{
+			"secret-", "0700000000", "Bonjour", operatortest.SampleToken, operatortest.SampleAlias,
+		},
 	}
 }
 
-func newDriver(t *testing.T, baseURL string, account map[string]any) *orangesms.Driver {
-	t.Helper()
-	account["base_url"] = baseURL
-	return driverOver(operatortest.Secret(platform, "main", account))
+func TestConformance(t *testing.T) { operatortest.Run(t, suite(t)) }
+
+func respond(status int, body string) operatortest.Responder {
+	return operatortest.Respond(status, body)
 }
 
-func driverOver(secrets secret.Reader) *orangesms.Driver {
-	accounts := credentials.NewReader(secrets, time.Now, operator.CheckBaseURL)
-	return orangesms.New(accounts, upstream.NewClient(nil), upstream.NewTokens(time.Now, nil))
+func sent(t testing.TB) operatortest.Responder {
+	return respond(201, operatortest.ReadFile(t, "sms-response.json"))
+}
+
+func newDriver(t *testing.T, bench operatortest.Suite, stub *operatortest.StubOperator) *orangesms.Driver {
+	t.Helper()
+	return operatortest.New[*orangesms.Driver](t, bench, stub.URL)
 }
 
 func smsCall() operator.SMSCall {
-	return operator.SMSCall{
-		Call: operator.Call{
-			Platform: platform, AccountID: "main", Operator: "orange", Country: "CI", MCO: "OCI",
-			UpstreamKey: "DemoShop.s-1", GWToken: operatortest.SampleToken, GWAlias: operatortest.SampleAlias,
-		},
-		ISE2: "+2250700000000", Sender: "tel:+2250000", SenderName: "MyShop", Message: "Bonjour%20%C3%A0%20tous",
-		NotifyURL: "https://gateway.example.com/callbacks/v1/receipts/orange/1/token",
-	}
-}
-
-func checkResult(t *testing.T, got operator.Result, outcome operator.Outcome, kind fault.Kind) {
-	t.Helper()
-	if got.DuplicateKey {
-		t.Errorf("a duplicate: %v", got.Fault)
-	}
-	operatortest.CheckResult(t, got, outcome, kind, private())
-}
-
-// private are the texts that no fault contains: secrets, numbers and the text of the message.
-func private() []string {
-	return []string{"secret-", "0700000000", "Bonjour", operatortest.SampleToken, operatortest.SampleAlias}
+	call := operatortest.SampleSMS("orange-sms", "")
+	call.ISE2, call.SenderName = "+2250700000000", "MyShop"
+	return call
 }
 
 // The exchange and the message, byte for byte, as Orange's documents show them, with their values.
 func TestDocumentedExamples(t *testing.T) {
-	stub := operatortest.NewStubOperator(t,
-		operatortest.Respond(200, token), operatortest.Respond(201, operatortest.ReadFile(t, "sms-response.json")))
+	stub := operatortest.NewStubOperator(t, respond(200, token), sent(t))
 	call := smsCall()
 	call.Message = "Bonjour"
-	result := newDriver(t, stub.URL, fields()).SendSMS(t.Context(), call)
-	checkResult(t, result, operator.Succeeded, 0)
-	if result.OperatorReference != requestID || result.HTTPStatus != 201 {
+	result := newDriver(t, suite(t), stub).SendSMS(t.Context(), call)
+	suite(t).CheckProof(t, result, operatortest.Succeeded)
+	if result.OperatorReference != requestID {
 		t.Errorf("result %+v", result)
 	}
-	for i, name := range []string{"token.http", "sms.http"} {
-		r := stub.Requests()[i]
-		got := r.Method + " " + r.Path + "\nAuthorization: " + r.Header.Get("Authorization") +
-			"\nContent-Type: " + r.Header.Get("Content-Type") + "\n\n" + r.Body
-		if want := operatortest.ReadFile(t, "document/"+name); want != got {
-			t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(want, got))
-		}
-	}
+	operatortest.CheckRequests(t, stub, []string{"Authorization", "Content-Type"}, "token.http", "sms.http")
 }
 
 // The body has the merchant's parts in Orange's form. A part that Orange cannot take is refused before any request.
@@ -97,52 +82,48 @@ func TestMerchantParts(t *testing.T) {
 	const number = "a number of Ivory Coast (+225 and 10 digits)"
 	cases := []struct {
 		name  string
-		edit  func(*operator.SMSCall, map[string]any)
+		edit  func(*operator.SMSCall)
 		want  string // a part of the body
 		part  string // refused
 		value string
 	}{
-		{"national number", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = "0700000000" },
+		{"national number", func(c *operator.SMSCall) { c.ISE2 = "0700000000" },
 			`"address":"tel:+2250700000000"`, "", ""},
-		{"double zero", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = "002250700000000" },
+		{"double zero", func(c *operator.SMSCall) { c.ISE2 = "002250700000000" },
 			`"address":"tel:+2250700000000"`, "", ""},
-		{"literal text", func(c *operator.SMSCall, _ map[string]any) { c.Message = `10% "off" & <more>` },
+		{"literal text", func(c *operator.SMSCall) { c.Message = `10% "off" & <more>` },
 			`{"message":"10% \"off\" & <more>"}`, "", ""},
-		{"escaped text", func(*operator.SMSCall, map[string]any) {}, `{"message":"Bonjour à tous"}`, "", ""},
-		{"approved name with a space", func(c *operator.SMSCall, _ map[string]any) { c.SenderName = "Demo Shop" },
+		{"escaped text", func(*operator.SMSCall) {}, `{"message":"Bonjour à tous"}`, "", ""},
+		{"approved name with a space", func(c *operator.SMSCall) { c.SenderName = "Demo Shop" },
 			`"senderName":"Demo Shop"`, "", ""},
-		{"no approved names", func(_ *operator.SMSCall, account map[string]any) { delete(account, "approved_names") },
-			`"senderAddress":"tel:+2250000","outboundSMSTextMessage"`, "", ""},
-		{"another country", func(c *operator.SMSCall, _ map[string]any) {
+		{"another country", func(c *operator.SMSCall) {
 			c.Country, c.ISE2, c.Sender = "SN", "770000000", "tel:+2210000"
 		}, `"address":"tel:+221770000000","senderAddress":"tel:+2210000"`, "", ""},
-		{"an alias", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = operatortest.SampleAlias }, "",
+		{"an alias", func(c *operator.SMSCall) { c.ISE2 = operatortest.SampleAlias }, "",
 			recipient, number},
-		{"no recipient", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = "" }, "", recipient, number},
-		{"a number of another country", func(c *operator.SMSCall, _ map[string]any) { c.ISE2 = "+221770000000" }, "",
+		{"no recipient", func(c *operator.SMSCall) { c.ISE2 = "" }, "", recipient, number},
+		{"a number of another country", func(c *operator.SMSCall) { c.ISE2 = "+221770000000" }, "",
 			recipient, number},
-		{"another sender", func(c *operator.SMSCall, _ map[string]any) { c.Sender = "tel:+2251234" }, "",
+		{"another sender", func(c *operator.SMSCall) { c.Sender = "tel:+2251234" }, "",
 			sender, "tel:+2250000"},
-		{"a name that is not approved", func(c *operator.SMSCall, _ map[string]any) { c.SenderName = "Bank" }, "",
-			name, "MyShop, Demo Shop"},
-		{"a name that is not approved, of a merchant with names", func(c *operator.SMSCall, _ map[string]any) {
+		{"a name that is not approved", func(c *operator.SMSCall) { c.SenderName = "Bank" }, "",
+			name, "MyShop, Demo Shop, Demo"},
+		{"a name that is not approved, of a merchant with names", func(c *operator.SMSCall) {
 			c.SenderName, c.SenderNames = "Bank", []string{"Bank", "MyShop"}
 		}, "", name, "MyShop"},
-		{"no name of the merchant is approved", func(c *operator.SMSCall, _ map[string]any) {
+		{"no name of the merchant is approved", func(c *operator.SMSCall) {
 			c.SenderName, c.SenderNames = "Bank", []string{"Bank"}
 		}, "", name, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t,
-				operatortest.Respond(200, token),
-				operatortest.Respond(201, operatortest.ReadFile(t, "sms-response.json")))
-			call, account := smsCall(), fields()
-			c.edit(&call, account)
-			result := newDriver(t, stub.URL, account).SendSMS(t.Context(), call)
+			stub := suite(t).Stub(t, sent(t))
+			call := smsCall()
+			c.edit(&call)
+			result := newDriver(t, suite(t), stub).SendSMS(t.Context(), call)
 			if c.part == "" {
-				checkResult(t, result, operator.Succeeded, 0)
-				if body := stub.Requests()[1].Body; !strings.Contains(body, c.want) {
+				suite(t).CheckProof(t, result, operatortest.Succeeded)
+				if body := stub.Requests()[0].Body; !strings.Contains(body, c.want) {
 					t.Errorf("body %s", body)
 				}
 				return
@@ -150,7 +131,7 @@ func TestMerchantParts(t *testing.T) {
 			if result.Outcome != operator.NotApplied || result.Fault.Part != c.part || result.Fault.Value != c.value {
 				t.Errorf("outcome %d, %+v", result.Outcome, result.Fault)
 			}
-			operatortest.CheckPrivate(t, result.Fault, private())
+			suite(t).CheckPrivate(t, result.Fault)
 			if len(stub.Requests()) != 0 {
 				t.Errorf("%d requests", len(stub.Requests()))
 			}
@@ -158,89 +139,39 @@ func TestMerchantParts(t *testing.T) {
 	}
 }
 
-// Unusable fields and other operations: nothing is sent.
+// Without approved names a message has no sender name.
+func TestNoApprovedNames(t *testing.T) {
+	bench := suite(t).With(map[string]any{"approved_names": nil})
+	stub := bench.Stub(t, sent(t))
+	newDriver(t, bench, stub).SendSMS(t.Context(), smsCall())
+	const want = `"senderAddress":"tel:+2250000","outboundSMSTextMessage"`
+	if body := stub.Requests()[0].Body; !strings.Contains(body, want) {
+		t.Errorf("body %s", body)
+	}
+}
+
+// A message of a country without a sender, and a repeat, are not sent.
 func TestNothingIsSent(t *testing.T) {
 	stub := operatortest.NewStubOperator(t)
-	for _, path := range []string{"client_id", "client_secret", "callback_secret"} {
-		account := fields()
-		account[path] = "a: secret-b\n"
-		driver := newDriver(t, stub.URL, account)
-		_, err := driver.FindAccount(t.Context(), platform, "")
-		if f := fault.FromError(err); f == nil || f.Kind != fault.IntegrationRejected ||
-			!strings.Contains(f.Error(), path) {
-			t.Errorf("%s: %v", path, err)
-		}
-		checkResult(t, driver.SendSMS(t.Context(), smsCall()), operator.NotApplied, fault.IntegrationRejected)
-	}
-	driver := newDriver(t, stub.URL, fields())
-	if id, err := driver.FindAccount(t.Context(), platform, ""); id != "main" || err != nil {
-		t.Errorf("current account %q, %v", id, err)
-	}
+	driver := newDriver(t, suite(t), stub)
 	withoutSender, repeat := smsCall(), smsCall()
-	withoutSender.Country, withoutSender.ISE2 = "CM", "690000002"
-	checkResult(t, driver.SendSMS(t.Context(), withoutSender), operator.NotApplied, fault.IntegrationRejected)
-	repeat.MayRepeat = true
-	checkResult(t, driver.SendSMS(t.Context(), repeat), operator.Unknown, fault.OutcomeUnknown)
+	withoutSender.Country, withoutSender.ISE2, repeat.MayRepeat = "CM", "690000002", true
+	suite(t).CheckProof(t, driver.SendSMS(t.Context(), withoutSender), operatortest.OurFault)
+	suite(t).CheckProof(t, driver.SendSMS(t.Context(), repeat), operatortest.Unknown)
 	if sent := stub.Requests(); len(sent) != 0 {
 		t.Errorf("%d requests were sent", len(sent))
 	}
 }
 
 func TestFieldChecks(t *testing.T) {
-	values := map[string]map[string]bool{
+	suite(t).CheckFields(t, map[string]map[string]bool{
 		"sender.*": {
 			"tel:+2250000": true, "tel:+22500000000": true, "2250000": false, "tel:2250000": false, "": false,
 		},
 		"approved_names": {
 			"MyShop": true, "A,B C": true, "A,": false, "": false, "Twelve chars": false, "A, B": false,
 		},
-		"callback_secret": {callbackSecret: true, callbackSecret[:31]: false, callbackSecret + "/": false, "": false},
-	}
-	for _, field := range newDriver(t, "https://api.orange.com", fields()).AccountFields() {
-		for value, usable := range values[field.Path] {
-			if err := field.Check(value); (err == nil) != usable {
-				t.Errorf("%s %q: %v", field.Path, value, err)
-			}
-		}
-	}
-}
-
-type unreadable struct{ secret.Static }
-
-func (unreadable) Get(context.Context) ([]byte, error)     { return nil, errors.New("no secret") }
-func (unreadable) Refresh(context.Context) ([]byte, error) { return nil, errors.New("no secret") }
-
-// The secret in the path authenticates a receipt. An unreadable secret is an error, so that Orange may try again.
-func TestStaticVerification(t *testing.T) {
-	driver := newDriver(t, "http://127.0.0.1:1", fields())
-	short := fields()
-	short["callback_secret"] = "short"
-	cases := []struct {
-		name    string
-		driver  *orangesms.Driver
-		account string
-		path    string
-		valid   bool
-		isError bool
-	}{
-		{"genuine", driver, "main", callbackSecret, true, false},
-		{"wrong secret", driver, "main", strings.ToUpper(callbackSecret), false, false},
-		{"no secret", driver, "main", "", false, false},
-		{"unknown account", driver, "gone", callbackSecret, false, false},
-		{"an unusable secret", newDriver(t, "http://127.0.0.1:1", short), "main", "short", false, false},
-		{"unreadable credentials", driverOver(unreadable{}), "main", callbackSecret, false, true},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			valid, err := c.driver.VerifyStaticCallback(t.Context(), operator.StaticCallback{
-				Platform: platform, AccountID: c.account, PathSecret: c.path, Body: []byte("{}"),
-				Header: func(string) string { return "" },
-			})
-			if valid != c.valid || (err != nil) != c.isError {
-				t.Errorf("valid %v, %v", valid, err)
-			}
-		})
-	}
+	})
 }
 
 func TestReceipts(t *testing.T) {
@@ -249,7 +180,7 @@ func TestReceipts(t *testing.T) {
 	}
 	terminal := `{"address":"tel:+2250700000000","deliveryStatus":"DeliveredToTerminal"}`
 	network := strings.Replace(terminal, "Terminal", "Network", 1)
-	read := newDriver(t, "http://127.0.0.1:1", fields()).ReadReceipt
+	read := newDriver(t, suite(t), operatortest.NewStubOperator(t)).ReadReceipt
 	cases := map[string]struct {
 		body string
 		want []ledger.Status // nil for a receipt that cannot be read

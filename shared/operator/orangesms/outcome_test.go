@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"mobilegateway/proof/kits/operatortest"
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/orangesms"
 )
+
+const service, policy = "serviceException", "policyException"
 
 // exception is a requestError whose text and variables contain the recipient's number.
 func exception(kind, id string, variables ...string) string {
@@ -25,163 +24,100 @@ func gatewayError(code int) string {
 	return fmt.Sprintf(`{"code":%d,"message":"m","description":"tel:+2250700000000"}`, code)
 }
 
-// Every response to a message. It is sent once.
+// send sends a message. Its fault is for lack of units exactly with the code for it.
+func send(t *testing.T, isWithoutUnits bool) func(context.Context, operator.Driver) operator.PayResponse {
+	return func(ctx context.Context, d operator.Driver) operator.PayResponse {
+		result := d.(*orangesms.Driver).SendSMS(ctx, smsCall())
+		if result.Fault != nil && errors.Is(result.Fault, operator.ErrNoUnits) != isWithoutUnits {
+			t.Errorf("%v is for lack of units: want %v", result.Fault, isWithoutUnits)
+		}
+		return operator.PayResponse{Result: result}
+	}
+}
+
+// Every response to a message. It is sent a second time only with another token, if the first one was refused.
 func TestOutcomes(t *testing.T) {
-	const succeeded, refused = operator.Succeeded, operator.Refused
-	const notApplied, unknown = operator.NotApplied, operator.Unknown
-	const isUnknown, isOurs, isDown = fault.OutcomeUnknown, fault.IntegrationRejected, fault.OperatorUnavailable
-	const isRefusal = fault.OperatorError
+	response := operatortest.ReadFile(t, "sms-response.json")
+	edit := func(old, new string) operatortest.Responder {
+		return respond(201, strings.Replace(response, old, new, 1))
+	}
+	suite(t).CheckCalls(t, send(t, true), operatortest.Outcomes{
+		operatortest.OurFault: {"no units": respond(403, exception(policy, "POL0001"))},
+	})
+	suite(t).CheckCalls(t, send(t, false), operatortest.Outcomes{
+		operatortest.Succeeded: {
+			"sent":             sent(t),
+			"sent with 200":    respond(200, response),
+			"slash at the end": edit(requestID, requestID+"/"),
+		},
+		operatortest.OurFault: {
+			"invalid sender":              respond(400, exception(service, "SVC0002", "senderAddress")),
+			"invalid, no part":            respond(400, exception(service, "SVC0002")),
+			"not provisioned":             respond(403, exception(policy, "POL1009")),
+			"404 of the gateway in front": respond(404, gatewayError(60)),
+		},
+		operatortest.OurFault.Sent(2): {
+			"expired token": respond(401, gatewayError(42)),
+			"invalid token": respond(401, gatewayError(41)),
+		},
+		operatortest.Unavailable: {
+			"429 of the gateway in front": respond(429, gatewayError(53)),
+			"503 of the gateway in front": respond(503, gatewayError(5)),
+		},
+		operatortest.Unknown: {
+			"no resourceURL":              edit("resourceURL", "x"),
+			"resourceURL without an id":   edit("/requests/"+requestID, "/requests/"),
+			"resourceURL of another form": edit("/requests/", "/other/"),
+			"201, HTML":                   respond(201, "<html></html>"),
+			"201, empty":                  respond(201, ""),
+			"201, list":                   respond(201, "["+response+"]"),
+			"service error":               respond(400, exception(service, "SVC0001")),
+			"no valid address with 500":   respond(500, exception(service, "SVC0004")),
+			"another policy":              respond(403, exception(policy, "POL0254")),
+			"another exception":           respond(400, exception(service, "SVC0003")),
+			"an id like a number":         respond(400, exception(service, "2250700000000")),
+			"409":                         respond(409, exception(service, "SVC0005")),
+			"401, another code":           respond(401, gatewayError(40)),
+			"401, bare":                   respond(401, ""),
+			"403 of the gateway in front": respond(403, gatewayError(50)),
+			"429, bare":                   respond(429, ""),
+			"429, HTML":                   respond(429, "<html></html>"),
+			"503, requestError":           respond(503, exception(service, "SVC0001")),
+			"500":                         respond(500, gatewayError(1)),
+			"302":                         respond(302, response),
+		},
+	})
+}
+
+// The variable of a refusal is the merchant's part, or the longest text, and never the platform's variable.
+func TestRefusals(t *testing.T) {
 	const partRecipient, number = "X-Operator-ISE2", "tel:+2250700000000"
-	const service, policy = "serviceException", "policyException"
-	sent := operatortest.ReadFile(t, "sms-response.json")
-	edit := func(old, new string) string { return strings.Replace(sent, old, new, 1) }
-	cases := []struct {
-		name     string
-		status   int // 0 cuts the connection
-		body     string
-		outcome  operator.Outcome
-		kind     fault.Kind
-		variable string // of a refusal
-	}{
-		{"sent", 201, sent, succeeded, 0, ""},
-		{"sent with 200", 200, sent, succeeded, 0, ""},
-		{"slash at the end", 201, edit(requestID, requestID+"/"), succeeded, 0, ""},
-		{"no resourceURL", 201, edit("resourceURL", "x"), unknown, isUnknown, ""},
-		{"resourceURL without an id", 201, edit("/requests/"+requestID, "/requests/"), unknown, isUnknown, ""},
-		{"resourceURL of another form", 201, edit("/requests/", "/other/"), unknown, isUnknown, ""},
-		{"201, HTML", 201, "<html></html>", unknown, isUnknown, ""},
-		{"201, empty", 201, "", unknown, isUnknown, ""},
-		{"201, list", 201, "[" + sent + "]", unknown, isUnknown, ""},
-		{"service error", 400, exception(service, "SVC0001"), unknown, isUnknown, ""},
-		{"invalid recipient", 400, exception(service, "SVC0002", "address"), refused, isRefusal, partRecipient},
-		{"invalid number", 400, exception(service, "SVC0002", number), refused, isRefusal, partRecipient},
-		{"invalid sender", 400, exception(service, "SVC0002", "senderAddress"), notApplied, isOurs, ""},
-		{"invalid, no part", 400, exception(service, "SVC0002"), notApplied, isOurs, ""},
-		{"no valid address", 400, exception(service, "SVC0004", number), refused, isRefusal, partRecipient},
-		{"no valid address with 500", 500, exception(service, "SVC0004"), unknown, isUnknown, ""},
-		{"too long", 400, exception(service, "SVC0280"), refused, isRefusal, "160"},
-		{"no units", 403, exception(policy, "POL0001"), notApplied, isOurs, ""},
-		{"not provisioned", 403, exception(policy, "POL1009"), notApplied, isOurs, ""},
-		{"another policy", 403, exception(policy, "POL0254"), unknown, isUnknown, ""},
-		{"another exception", 400, exception(service, "SVC0003"), unknown, isUnknown, ""},
-		{"an id like a number", 400, exception(service, "2250700000000"), unknown, isUnknown, ""},
-		{"409", 409, exception(service, "SVC0005"), unknown, isUnknown, ""},
-		{"expired token", 401, gatewayError(42), notApplied, isOurs, ""},
-		{"invalid token", 401, gatewayError(41), notApplied, isOurs, ""},
-		{"401, another code", 401, gatewayError(40), unknown, isUnknown, ""},
-		{"401, bare", 401, "", unknown, isUnknown, ""},
-		{"403 of the gateway in front", 403, gatewayError(50), unknown, isUnknown, ""},
-		{"404 of the gateway in front", 404, gatewayError(60), notApplied, isOurs, ""},
-		{"404, HTML", 404, "<html></html>", unknown, isUnknown, ""},
-		{"429 of the gateway in front", 429, gatewayError(53), notApplied, isDown, ""},
-		{"429, bare", 429, "", unknown, isUnknown, ""},
-		{"429, HTML", 429, "<html></html>", unknown, isUnknown, ""},
-		{"503 of the gateway in front", 503, gatewayError(5), notApplied, isDown, ""},
-		{"503, HTML", 503, "<html></html>", unknown, isUnknown, ""},
-		{"503, requestError", 503, exception(service, "SVC0001"), unknown, isUnknown, ""},
-		{"500", 500, gatewayError(1), unknown, isUnknown, ""},
-		{"302", 302, sent, unknown, isUnknown, ""},
-		{"cut", 0, "", unknown, isUnknown, ""},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			respond := operatortest.CloseConnection()
-			if c.status != 0 {
-				respond = operatortest.Respond(c.status, c.body)
-			}
-			stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token), respond,
-				operatortest.Respond(400, "")) // an exchange after a 401 fails
-			result := newDriver(t, stub.URL, fields()).SendSMS(t.Context(), smsCall())
-			checkResult(t, result, c.outcome, c.kind)
-			want := c.name == "no units"
-			if result.Fault != nil && errors.Is(result.Fault, operator.ErrNoUnits) != want {
-				t.Errorf("%v is for lack of units: want %v", result.Fault, want)
-			}
-			if count := countMessages(stub); count != 1 {
-				t.Errorf("%d messages were sent", count)
-			}
-			if c.outcome != refused {
-				return
-			}
-			if diff := cmp.Diff([]string{c.variable}, result.Fault.OperatorException.Variables); diff != "" {
-				t.Errorf("variables (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func countMessages(stub *operatortest.StubOperator) int {
-	count := 0
-	for _, r := range stub.Requests() {
-		if strings.HasPrefix(r.Path, "/smsmessaging/") {
-			count++
+	for name, c := range map[string]struct{ body, variable string }{
+		"invalid recipient": {exception(service, "SVC0002", "address"), partRecipient},
+		"invalid number":    {exception(service, "SVC0002", number), partRecipient},
+		"no valid address":  {exception(service, "SVC0004", number), partRecipient},
+		"too long":          {exception(service, "SVC0280"), "160"},
+	} {
+		stub := suite(t).Stub(t, respond(400, c.body))
+		result := newDriver(t, suite(t), stub).SendSMS(t.Context(), smsCall())
+		suite(t).CheckProof(t, result, operatortest.Refused(""))
+		got := result.Fault.OperatorException.Variables
+		if len(got) != 1 || got[0] != c.variable || len(stub.Requests()) != 1 {
+			t.Errorf("%s: variables %q after %d requests, want %q", name, got, len(stub.Requests()), c.variable)
 		}
 	}
-	return count
 }
 
-// A token is cached, and replaced after it was refused.
-func TestTokens(t *testing.T) {
-	r := operatortest.Respond
-	sent := r(201, operatortest.ReadFile(t, "sms-response.json"))
-	second := strings.Replace(token, "token-1", "token-2", 1)
-	cases := []struct {
-		name       string
-		responders []operatortest.Responder
-		outcomes   []operator.Outcome
-		requests   int
-		messages   int
-	}{
-		{"cached, expires_in as a text", []operatortest.Responder{r(200, token), sent}, []operator.Outcome{1, 1}, 3, 2},
-		{"expired in the middle", []operatortest.Responder{
-			r(200, token), r(401, gatewayError(42)), r(200, second), sent,
-		}, []operator.Outcome{operator.Succeeded}, 4, 2},
-		{"refused twice", []operatortest.Responder{
-			r(200, token), r(401, gatewayError(42)), r(200, second), r(401, gatewayError(42)),
-		}, []operator.Outcome{operator.NotApplied}, 4, 2},
-		{"renewed for the next message", []operatortest.Responder{r(200, token), r(401, ""), r(200, second), sent},
-			[]operator.Outcome{operator.Unknown, operator.Succeeded}, 4, 2},
+// After any 401 the next message has another token.
+func TestTokenIsDropped(t *testing.T) {
+	stub := operatortest.NewStubOperator(t, respond(200, token), respond(401, ""),
+		respond(200, strings.Replace(token, "token-1", "token-2", 1)), sent(t))
+	driver := newDriver(t, suite(t), stub)
+	for _, want := range []operatortest.Proof{operatortest.Unknown, operatortest.Succeeded} {
+		suite(t).CheckProof(t, driver.SendSMS(t.Context(), smsCall()), want)
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			stub := operatortest.NewStubOperator(t, c.responders...)
-			driver := newDriver(t, stub.URL, fields())
-			for i, outcome := range c.outcomes {
-				result := driver.SendSMS(t.Context(), smsCall())
-				if result.Outcome != outcome {
-					t.Fatalf("message %d: outcome %d, want %d: %v", i, result.Outcome, outcome, result.Fault)
-				}
-				operatortest.CheckPrivate(t, errorOf(result), private())
-			}
-			if len(stub.Requests()) != c.requests || countMessages(stub) != c.messages {
-				t.Errorf("%d requests, %d messages", len(stub.Requests()), countMessages(stub))
-			}
-		})
-	}
-}
-
-// errorOf returns the fault of a result as an error, nil for none.
-func errorOf(result operator.Result) error {
-	if result.Fault == nil {
-		return nil
-	}
-	return result.Fault
-}
-
-// A platform that never responds ends with the context.
-func TestNoResponse(t *testing.T) {
-	stub := operatortest.NewStubOperator(t)
-	driver := newDriver(t, stub.URL, fields())
-	for _, outcome := range []operator.Outcome{operator.NotApplied, operator.Unknown} {
-		stub.SetResponses(stub.NeverRespond())
-		if outcome == operator.Unknown {
-			stub.SetResponses(operatortest.Respond(200, token), stub.NeverRespond())
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		if result := driver.SendSMS(ctx, smsCall()); result.Outcome != outcome {
-			t.Errorf("outcome %d, want %d: %v", result.Outcome, outcome, result.Fault)
-		}
+	if sent := len(stub.Requests()); sent != 4 {
+		t.Errorf("%d requests, want 4", sent)
 	}
 }
 
@@ -205,20 +141,21 @@ func TestCheckAccount(t *testing.T) {
 			"the balance responded 403 50: see it in Orange's portal", "", 403},
 		{"refused token", gatewayError(42), "CI", "", "refused our credentials", 401},
 	} {
-		stub := operatortest.NewStubOperator(t, operatortest.Respond(200, token),
-			operatortest.Respond(c.status, c.body), operatortest.Respond(400, ""))
+		stub := operatortest.NewStubOperator(t, respond(200, token), respond(c.status, c.body), respond(400, ""))
 		var services []operator.Service
 		for _, country := range strings.Fields(c.countries) {
 			services = append(services, operator.Service{Operator: "orange", Country: country})
 		}
-		call := operator.Call{Platform: platform, AccountID: smsCall().AccountID, OrderID: "o", DriverData: "o"}
-		notes, err := newDriver(t, stub.URL, fields()).CheckAccount(t.Context(), call, services)
+		call := operator.Call{Platform: "orange-sms", AccountID: "a1", OrderID: "o", DriverData: "o"}
+		notes, err := newDriver(t, suite(t), stub).CheckAccount(t.Context(), call, services)
 		if strings.Join(notes, "; ") != c.notes || (err == nil) != (c.fault == "") ||
 			err != nil && !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s: notes %q, %v", c.name, notes, err)
 		}
-		if sent := countMessages(stub); sent != 0 {
-			t.Errorf("%s: %d messages were sent", c.name, sent)
+		for _, r := range stub.Requests() {
+			if strings.HasPrefix(r.Path, "/smsmessaging/") {
+				t.Errorf("%s: a message was sent", c.name)
+			}
 		}
 	}
 }
