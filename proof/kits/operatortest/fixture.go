@@ -55,12 +55,6 @@ func New[D operator.Driver](t testing.TB, s Suite, baseURL string) D {
 	return s.Driver(t, baseURL).(D)
 }
 
-// Over makes the driver of a suite over a transport, as its type.
-func Over[D operator.Driver](t testing.TB, s Suite, transport RoundTripper) D {
-	t.Helper()
-	return s.driver(t, s.secret("https://operator.example"), transport).(D)
-}
-
 // Always makes the same response to each operation.
 func Always(respond Responder) func(Operation) Responder {
 	return func(Operation) Responder { return respond }

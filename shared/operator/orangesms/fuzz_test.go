@@ -1,65 +1,43 @@
-package orangesms
+package orangesms_test
 
 import (
 	"net/http"
 	"strings"
 	"testing"
 
-	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/upstream"
+	"mobilegateway/proof/kits/operatortest"
+	"mobilegateway/shared/operator/orangesms"
 )
 
-// seeds are bodies of all kinds.
-func seeds() []string {
-	return []string{
-		``, `{}`, `null`, `[]`, `{"outboundSMSMessageRequest":[]}`, `{"code":42,"message":"m"}`, `{"code":"60"}`,
+func FuzzResponse(f *testing.F) {
+	suite(f).Fuzz(f, operatortest.Certain{
+		Succeeded: func(status int, body string) bool {
+			return status/100 == 2 && strings.Contains(body, "resourceURL")
+		},
+		Refused: func(status int, body string) bool {
+			return status == http.StatusBadRequest && strings.Contains(body, "requestError")
+		},
+		NotApplied: func(status int, _ string) bool {
+			return status/100 == 4 && status != http.StatusConflict || status == http.StatusServiceUnavailable
+		},
+	}, `{"outboundSMSMessageRequest":[]}`, `{"code":42,"message":"m"}`, `{"code":"60"}`,
 		`{"outboundSMSMessageRequest":{"resourceURL":"https://api.orange.com/x/requests/1","address":["tel:+1"]}}`,
-		`{"requestError":{"serviceException":{"messageId":"SVC0004","text":"t","variables":[]}}}`,
-		`{"requestError":{"serviceException":{"messageId":"SVC0002","variables":["address"]}}}`,
-		`{"requestError":{"policyException":{"messageId":"POL0001"}}}`,
+		exception(service, "SVC0004"), exception(service, "SVC0002", "address"), exception(policy, "POL0001"))
+}
+
+// FuzzReceipt reads any receipt. A receipt that can be read names a message and at least one status, at most 16.
+func FuzzReceipt(f *testing.F) {
+	for _, seed := range []string{
 		`{"deliveryInfoNotification":{"callbackData":"1","deliveryInfo":{"deliveryStatus":"MessageWaiting"}}}`,
 		`{"deliveryInfoNotification":{"callbackData":"1","deliveryInfo":[{"deliveryStatus":"DeliveredToNetwork"}]}}`,
-	}
-}
-
-// FuzzResponse reads any response to a message. No outcome may be more certain than the response.
-func FuzzResponse(f *testing.F) {
-	for _, seed := range seeds() {
-		for _, status := range []int{200, 201, 302, 400, 401, 403, 404, 409, 429, 500, 503} {
-			f.Add(status, seed)
-		}
-	}
-	f.Fuzz(func(t *testing.T, status int, body string) {
-		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
-		result := classifyMessage(x, "tel:+2250700000000")
-		if (result.Outcome == operator.Succeeded) != (result.Fault == nil) || result.DuplicateKey {
-			t.Fatalf("outcome %d with the fault %v", result.Outcome, result.Fault)
-		}
-		switch result.Outcome {
-		case operator.Succeeded:
-			if status/100 != 2 || result.OperatorReference == "" || !strings.Contains(body, "resourceURL") {
-				t.Errorf("a success by %d %q", status, body)
-			}
-		case operator.Refused:
-			if status != http.StatusBadRequest || !strings.Contains(body, "requestError") {
-				t.Errorf("a refusal by %d %q", status, body)
-			}
-		case operator.NotApplied:
-			if status/100 != 4 && status != http.StatusServiceUnavailable || status == http.StatusConflict {
-				t.Errorf("not applied by %d %q", status, body)
-			}
-		}
-	})
-}
-
-// FuzzReceipt reads any receipt. A receipt that can be read names a message and at least one status.
-func FuzzReceipt(f *testing.F) {
-	for _, seed := range seeds() {
+		``, `{}`, `null`, `[]`, operatortest.ReadFile(f, "receipt.json"),
+	} {
 		f.Add([]byte(seed))
 	}
+	driver := operatortest.New[*orangesms.Driver](f, suite(f), "http://127.0.0.1:1")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		id, statuses, ok := (&Driver{}).ReadReceipt(body)
-		if ok != (id != "") || ok != (len(statuses) > 0) || len(statuses) > maxDeliveryInfos {
+		id, statuses, ok := driver.ReadReceipt(body)
+		if ok != (id != "") || ok != (len(statuses) > 0) || len(statuses) > 16 {
 			t.Errorf("id %q, %d statuses, ok %v", id, len(statuses), ok)
 		}
 	})

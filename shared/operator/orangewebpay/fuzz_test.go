@@ -1,58 +1,29 @@
-package orangewebpay
+package orangewebpay_test
 
 import (
-	"net/http"
-	"os"
 	"strings"
 	"testing"
 
-	"mobilegateway/shared/ledger"
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/operator/upstream"
 )
 
-// FuzzResponse reads any response to a payment, a lookup and a token exchange, and any callback. It must not panic, and
-// no result may be more certain than the response.
+// Orange never refuses a payment when its page is created.
 func FuzzResponse(f *testing.F) {
-	for _, name := range []string{"pay-response", "status-response", "token-response", "callback"} {
-		text, err := os.ReadFile("testdata/" + name + ".json")
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(201, string(text))
+	bodies := []string{
+		operatortest.ReadFile(f, "pay-response.json"), operatortest.ReadFile(f, "status-response.json"),
+		operatortest.ReadFile(f, "token-response.json"), operatortest.ReadFile(f, "callback.json"),
 	}
-	for _, status := range []int{200, 302, 400, 401, 403, 404, 409, 429, 500, 503} {
-		for _, code := range []string{"22", "23", "42", "53", "60", "1204"} {
-			f.Add(status, `{"code":`+code+`}`)
-			f.Add(status, `{"error":{"error":{"code":"`+code+`"}}}`)
-		}
+	for _, code := range []string{"22", "23", "42", "53", "60", "1204"} {
+		bodies = append(bodies, `{"code":`+code+`}`, `{"error":{"error":{"code":"`+code+`"}}}`)
 	}
-	driver, call := New(nil, nil, nil), operator.StatusCall{Call: operator.Call{UpstreamKey: "DemoShop_42"}}
-	f.Fuzz(func(t *testing.T, status int, body string) {
-		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
-		page := readPage(x)
-		isComplete := page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != "" && page.DriverData != ""
-		switch page.Outcome {
-		case operator.Succeeded:
-			if !x.IsSuccess() || !isComplete {
-				t.Errorf("Succeeded by %d %q", status, body)
-			}
-		case operator.NotApplied:
-			if status < 400 || status > 499 || status == 409 {
-				t.Errorf("NotApplied by %d", status)
-			}
-		case operator.Refused:
-			t.Error("Orange never refuses a payment when its page is created")
-		case operator.Unknown:
-		}
-		found := newLookup(call, nil).ReadResponse(x)
-		isOurs := x.IsSuccess() && strings.Contains(body, "status")
-		if (found.Status == "") == (found.Cause == nil) || found.Status != "" && !isOurs || found.OrderNotFound {
-			t.Errorf("status %q, cause %v by %d %q", found.Status, found.Cause, status, body)
-		}
-		report := driver.ReadPaymentCallback([]byte(body))
-		if report.Status == ledger.Successful && report.NotifToken == "" {
-			t.Error("successful without notif_token")
-		}
-	})
+	suite(f).Fuzz(f, operatortest.Certain{
+		Succeeded:  func(status int, _ string) bool { return status/100 == 2 },
+		NotApplied: func(status int, _ string) bool { return status/100 == 4 && status != 409 },
+		Found: func(found operator.StatusResponse, _ int, body string) bool {
+			return !found.OrderNotFound && (found.Status == "" || strings.Contains(body, "status"))
+		},
+	}, bodies...)
 }
+
+func FuzzCallback(f *testing.F) { suite(f).FuzzCallback(f, operatortest.ReadFile(f, "callback.json")) }
