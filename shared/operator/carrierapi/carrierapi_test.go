@@ -133,33 +133,24 @@ func call(t *testing.T, driver operator.Driver, op operatortest.Operation) opera
 	return result
 }
 
-// A success returns the operator's reference.
-func TestReferences(t *testing.T) {
-	want := map[string]string{"charge": "srv-1", "web": "", "tpe": "tx-1", "ussd": "tx-1", "sms": "req-1"}
+// A success returns the operator's reference, or the page. The driver adds a deadline.
+func TestSuccesses(t *testing.T) {
+	referred := func(reference string) operator.PayResponse {
+		return operator.PayResponse{Result: operator.Result{
+			Outcome: operator.Succeeded, HTTPStatus: 201, OperatorReference: reference,
+		}}
+	}
+	page := referred("")
+	page.PayToken, page.PaymentURL, page.NotifToken = "pt-1", "https://op.example/pay/pt-1", "nt-1"
+	want := map[string]operator.PayResponse{
+		"charge": referred("srv-1"), "web": page, "tpe": referred("tx-1"), "ussd": referred("tx-1"),
+		"sms": referred("req-1"),
+	}
 	for _, op := range operatortest.Operations(sandbox, "a1") {
-		t.Run(op.Name, func(t *testing.T) {
-			peer := operatortest.NewStubOperator(t)
-			peer.SetResponses(success(op))
-			driver := newDriver(peer.URL + "/") // the trailing slash is not part of the path
-			result := call(t, driver, op)
-			if result.Outcome != operator.Succeeded || result.OperatorReference != want[op.Name] {
-				t.Fatalf("got %d %q: %v", result.Outcome, result.OperatorReference, result.Fault)
-			}
-		})
-	}
-}
-
-func TestPage(t *testing.T) {
-	peer := operatortest.NewStubOperator(t)
-	op := operatortest.Operations(sandbox, "")[1]
-	peer.SetResponses(success(op))
-	driver := newDriver(peer.URL)
-	got := driver.Pay(t.Context(), operatortest.SamplePay(sandbox, "", "web")) // the driver adds a deadline
-	want := operator.PayResponse{
-		Result:   operator.Result{Outcome: operator.Succeeded, HTTPStatus: 201},
-		PayToken: "pt-1", PaymentURL: "https://op.example/pay/pt-1", NotifToken: "nt-1",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("the page (-want +got):\n%s", diff)
+		peer := operatortest.NewStubOperator(t, success(op))
+		driver := newDriver(peer.URL + "/") // the trailing slash is not part of the path
+		if diff := cmp.Diff(want[op.Name], op.Call(t.Context(), driver)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", op.Name, diff)
+		}
 	}
 }

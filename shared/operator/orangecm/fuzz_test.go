@@ -1,78 +1,63 @@
-package orangecm
+package orangecm_test
 
 import (
-	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
+	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/orangecm"
 	"mobilegateway/shared/operator/upstream"
 )
 
-const (
-	fuzzToken  = "MP2201010123456789ABCDEF0123"
-	successful = "SUCCESSFULL" //nolint:misspell // the platform's own spelling
-)
-
 // seeds are bodies of all kinds.
-func seeds() []string {
+func seeds(f *testing.F) []string {
 	return []string{
-		``, `{}`, `null`, `[]`, `{"data":null}`, `{"data":[]}`, `<ams:fault><ams:code>900901</ams:code></ams:fault>`,
-		`{"data":{"payToken":"` + fuzzToken + `","inittxnstatus":"200","status":"PENDING","txnid":"MP1","amount":100}}`,
-		`{"data":{"payToken":"` + fuzzToken + `","amount":"1","status":"` + successful + `"}}`,
-		`{"data":{"payToken":"` + fuzzToken + `","inittxnstatus":"60019","status":"FAILED","txnid":null}}`,
-		`{"payToken":"` + fuzzToken + `","status":"` + successful + `","message":"m"}`, `{"fault":{"code":900901}}`,
+		`{"data":null}`, `{"data":[]}`, expiredXML, expiredJSON, data(`"inittxnstatus":"60019","status":"FAILED"`),
+		operatortest.ReadFile(f, "pay-response.json"), operatortest.ReadFile(f, "pay-refused.json"),
+		operatortest.ReadFile(f, "status-success.json"), operatortest.ReadFile(f, "status-expired.json"),
+		`{"payToken":"` + payToken + `","status":"` + word + `","message":"m"}`,
 	}
 }
 
-// FuzzResponse reads any response to mp/pay and to the lookup. No outcome may be more certain than the response.
+// field is a text or a number of a response; "" if the response is no document.
+func field(body, path string) string {
+	doc, isDocument := upstream.Exchange{Body: []byte(body)}.Document()
+	if !isDocument {
+		return ""
+	}
+	return upstream.TextOrNumber(doc, path)
+}
+
 func FuzzResponse(f *testing.F) {
-	for _, seed := range seeds() {
-		for _, status := range []int{200, 302, 400, 401, 403, 409, 422, 429, 500, 503} {
-			f.Add(status, seed)
-		}
-	}
-	f.Fuzz(func(t *testing.T, status int, body string) {
-		x := upstream.Exchange{Status: status, Header: http.Header{}, Body: []byte(body), MayHaveSent: true}
-		result := classifyPayment(x, fuzzToken)
-		doc, isDocument := x.Document()
-		if (result.Outcome == operator.Succeeded) != (result.Fault == nil) {
-			t.Fatalf("outcome %d with the fault %v", result.Outcome, result.Fault)
-		}
-		switch result.Outcome {
-		case operator.Succeeded:
-			if !isDocument || status/100 != 2 || upstream.Text(doc, "data.payToken") != fuzzToken {
-				t.Errorf("a success by %d %q", status, body)
-			}
-		case operator.Refused:
-			if !isDocument || payerRefusals[upstream.TextOrNumber(doc, "data.inittxnstatus")] == "" {
-				t.Errorf("a refusal by %d %q", status, body)
-			}
-		case operator.NotApplied:
-			if wso2Refusal(x) == "" {
-				t.Errorf("not applied by %d %q", status, body)
-			}
-		}
-		found := newLookup(operator.StatusCall{Call: operator.Call{DriverData: fuzzToken}}).ReadResponse(x)
-		if (found.Status != "") != (found.Cause == nil) || found.Status != "" && found.OrderNotFound {
-			t.Errorf("status %q, not found %v, cause %v", found.Status, found.OrderNotFound, found.Cause)
-		}
-		isOurs := isDocument && upstream.Text(doc, "data.payToken") == fuzzToken
-		if found.Status == ledger.Successful && (found.Amount == "" || !isOurs) {
-			t.Errorf("a successful payment by %q", body)
-		}
-	})
+	isOurs := func(body string) bool { return field(body, "data.payToken") == payToken }
+	suite(f).Fuzz(f, operatortest.Certain{
+		Succeeded: func(status int, body string) bool { return status/100 == 2 && isOurs(body) },
+		Refused: func(_ int, body string) bool {
+			return slices.Contains([]string{"60019", "0066111"}, field(body, "data.inittxnstatus"))
+		},
+		NotApplied: func(status int, body string) bool {
+			code := field(body, "fault.code") + field(body, "code")
+			isInFront := strings.HasPrefix(code, "900") || strings.Contains(body, "<ams:code>900")
+			return isInFront && slices.Contains([]int{401, 403, 429}, status)
+		},
+		Found: func(found operator.StatusResponse, _ int, body string) bool {
+			return found.Status != ledger.Successful || isOurs(body)
+		},
+	}, seeds(f)...)
 }
 
-// FuzzCallback reads any callback.
+// FuzzCallback reads any callback. A short one has neither the order nor the amount.
 func FuzzCallback(f *testing.F) {
-	for _, seed := range seeds() {
+	for _, seed := range seeds(f) {
 		f.Add([]byte(seed))
 	}
+	driver := operatortest.New[*orangecm.Driver](f, suite(f), "http://127.0.0.1:1")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		report := (&Driver{}).ReadPaymentCallback(body)
-		x := upstream.Exchange{Body: body}
-		if _, isDocument := x.Document(); !isDocument && report != (operator.CallbackReport{}) {
+		_, isDocument := upstream.Exchange{Body: body}.Document()
+		if report := driver.ReadPaymentCallback(body); !isDocument && report != (operator.CallbackReport{}) {
 			t.Errorf("a report by %q", body)
 		}
 	})
