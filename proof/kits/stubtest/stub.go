@@ -92,6 +92,21 @@ func Field(t *testing.T, body, path string) string {
 	return fmt.Sprint(value)
 }
 
+// Parse reads a JSON text.
+func Parse[V any](t *testing.T, text string) (v V) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// Zeros is a random source for golden forms.
+type Zeros struct{}
+
+// Read implements io.Reader.
+func (Zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
 // Run runs a named test in a synctest bubble.
 func Run(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })

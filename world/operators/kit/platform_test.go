@@ -59,12 +59,8 @@ func pay(t *testing.T, h http.Handler, msisdn string) int {
 
 func effects(t *testing.T, h http.Handler, key string) int {
 	t.Helper()
-	var list []kit.Effect
 	_, body := stubtest.Do(t, h, "GET", "/stub/v1/effects?key="+key, "")
-	if err := json.Unmarshal([]byte(body), &list); err != nil {
-		t.Fatal(err)
-	}
-	return len(list)
+	return len(stubtest.Parse[[]kit.Effect](t, body))
 }
 
 func TestOutcomesByNumber(t *testing.T) {
@@ -303,15 +299,12 @@ func TestReusedTokenHasItsRemainingLife(t *testing.T) {
 		grant := func(client string) (string, int) {
 			r := httptest.NewRequest(http.MethodPost, "/", nil)
 			r.SetBasicAuth(client, "secret")
-			var issued struct {
-				Token string `json:"access_token"`
-				Life  int    `json:"expires_in"`
-			}
 			response := p.Grant(&kit.Call{Request: r}, kit.Grant{Reuse: true,
 				Clients: map[string]string{"us": "secret", "them": "secret"}})
-			if err := json.Unmarshal(response.Body, &issued); err != nil {
-				t.Fatal(err)
-			}
+			issued := stubtest.Parse[struct {
+				Token string `json:"access_token"`
+				Life  int    `json:"expires_in"`
+			}](t, string(response.Body))
 			return issued.Token, issued.Life
 		}
 		first, life := grant("us")

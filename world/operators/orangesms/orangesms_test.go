@@ -2,7 +2,6 @@ package orangesms_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -62,19 +61,15 @@ func (b *bench) post(body string) (int, string) {
 }
 
 func (b *bench) effects() []kit.Effect {
-	var effects []kit.Effect
 	_, text := b.Do("GET", "/stub/v1/effects", "")
-	if err := json.Unmarshal([]byte(text), &effects); err != nil {
-		b.Fatal(err)
-	}
-	return effects
+	return stubtest.Parse[[]kit.Effect](b.T, text)
 }
 
 func (b *bench) units() string {
 	_, text := b.Do("GET", "/sms/admin/v1/contracts?country=CIV", "", "Authorization", "Bearer "+b.token)
-	var list []struct{ AvailableUnits int }
-	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 1 {
-		b.Fatal(text, err)
+	list := stubtest.Parse[[]struct{ AvailableUnits int }](b.T, text)
+	if len(list) != 1 {
+		b.Fatal(text)
 	}
 	return fmt.Sprint(list[0].AvailableUnits)
 }
@@ -86,16 +81,12 @@ func (b *bench) words() string {
 		"DeliveryUncertain": "U", "MessageWaiting": "W"}
 	var words []string
 	for _, r := range b.Callbacks.All() {
-		var receipt struct {
+		n := stubtest.Parse[struct {
 			DeliveryInfoNotification struct {
 				CallbackData string
 				DeliveryInfo struct{ Address, DeliveryStatus string }
 			}
-		}
-		if err := json.Unmarshal([]byte(r.Body), &receipt); err != nil {
-			b.Fatal(err)
-		}
-		n := receipt.DeliveryInfoNotification
+		}](b.T, r.Body).DeliveryInfoNotification
 		if r.Method != "POST" || r.Path != "/receipts/secret" || !kit.IsUUIDv4(n.CallbackData) ||
 			!strings.HasPrefix(n.DeliveryInfo.Address, "tel:+") {
 			b.Errorf("receipt %s %s %s", r.Method, r.Path, r.Body)
@@ -210,12 +201,12 @@ func TestEqualSendsAreTwoEffects(t *testing.T) {
 			if len(effects) != 2 || effects[0].Key == effects[1].Key || b.units() != "8" {
 				t.Fatalf("%s: effects %v, %s units", number, effects, b.units())
 			}
-			var calls []struct {
-				OrderID string `json:"order_id"`
-			}
 			_, text := b.Do("GET", "/stub/v1/calls?key="+effects[0].Key, "")
-			if err := json.Unmarshal([]byte(text), &calls); err != nil || len(calls) == 0 {
-				t.Fatal(text, err)
+			calls := stubtest.Parse[[]struct {
+				OrderID string `json:"order_id"`
+			}](t, text)
+			if len(calls) == 0 {
+				t.Fatal(text)
 			}
 			_, text = b.Do("GET", "/stub/v1/effects?key="+calls[0].OrderID, "")
 			if strings.Count(text, `"kind":"sms"`) != 2 {

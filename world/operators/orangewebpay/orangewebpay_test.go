@@ -2,7 +2,6 @@ package orangewebpay_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -55,14 +54,6 @@ func (b *bench) tokenCall(path, id, secret, grant string) (int, string) {
 		"Content-Type", "application/x-www-form-urlencoded")
 }
 
-func parse[V any](t *testing.T, text string) (v V) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
 func (b *bench) post(path, body string) (int, string) {
 	b.Helper()
 	return b.Do("POST", path, body, "Authorization", "Bearer "+b.token,
@@ -79,7 +70,7 @@ type payment struct {
 func (b *bench) create(change ...string) payment {
 	b.Helper()
 	status, text := b.post(base+"webpayment", strings.NewReplacer(change...).Replace(valid))
-	p := parse[payment](b.T, text)
+	p := stubtest.Parse[payment](b.T, text)
 	if status != 201 || p.Status != 201 || p.PayToken == "" || len(p.NotifToken) != 32 {
 		b.Fatalf("create: %d %s", status, text)
 	}
@@ -90,7 +81,7 @@ func (b *bench) status(p payment) string {
 	b.Helper()
 	status, text := b.post(base+"transactionstatus",
 		`{"order_id":"ORD1","amount":1200,"pay_token":"`+p.PayToken+`"}`)
-	v := parse[map[string]string](b.T, text)
+	v := stubtest.Parse[map[string]string](b.T, text)
 	if status != 201 || v["order_id"] != "ORD1" {
 		b.Errorf("lookup: %d %s", status, text)
 	}
@@ -172,7 +163,7 @@ func TestNotificationHasNoOrder(t *testing.T) {
 		b.press(p, "confirm", payer, "123456")
 		time.Sleep(time.Minute)
 		got := b.Callbacks.All()[0]
-		fields := parse[map[string]string](t, got.Body)
+		fields := stubtest.Parse[map[string]string](t, got.Body)
 		if len(fields) != 3 || fields["notif_token"] != p.NotifToken || fields["txnid"] == "" || got.Method != "POST" {
 			t.Error(got)
 		}
@@ -217,7 +208,7 @@ func TestOrderIDIsUniqueForEver(t *testing.T) {
 		b.create()
 		for range 2 {
 			status, text := b.post(base+"webpayment", valid)
-			if code := parse[struct{ Code int }](t, text).Code; status != 400 || code != 1204 {
+			if code := stubtest.Parse[struct{ Code int }](t, text).Code; status != 400 || code != 1204 {
 				t.Errorf("repeat: %d %s", status, text)
 			}
 			time.Sleep(80 * 24 * time.Hour)
@@ -245,7 +236,7 @@ func TestSegments(t *testing.T) {
 		} {
 			body := strings.NewReplacer("-ci-", "-"+segment+"-", "XOF", c.currency).Replace(valid)
 			status, text := b.post("/orange-money-webpay/"+c.path+"/v1/webpayment", body)
-			if got := parse[struct{ Code int }](t, text).Code; status != c.status || got != c.code {
+			if got := stubtest.Parse[struct{ Code int }](t, text).Code; status != c.status || got != c.code {
 				t.Errorf("%s at %s in %s: %d %s", segment, c.path, c.currency, status, text)
 			}
 		}

@@ -238,21 +238,17 @@ func TestCallsAreListedUnderTheOrder(t *testing.T) {
 	})
 }
 
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
 func TestWireForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "")
 		credentials := orangewebpay.DefaultCredentials()
 		credentials.PageURL = "https://pay.test/orange"
-		config := kit.Config{Rand: zeros{}, Client: stubtest.Client(b.Callbacks)}
+		config := kit.Config{Rand: stubtest.Zeros{}, Client: stubtest.Client(b.Callbacks)}
 		b.Handler = orangewebpay.New(config, credentials).Handler()
 		b.token = b.mint("ci")
 		payToken, notifToken := "v1"+strings.Repeat("0", 48), strings.Repeat("0", 32)
 		_, created := b.post(base+"webpayment", valid)
-		b.press(parse[payment](t, created), "confirm", payer, "123456")
+		b.press(stubtest.Parse[payment](t, created), "confirm", payer, "123456")
 		time.Sleep(time.Minute)
 		_, found := b.post(base+"transactionstatus", `{"order_id":"ORD1","amount":1200,"pay_token":"`+payToken+`"}`)
 		_, effects := b.Do("GET", "/stub/v1/effects", "")

@@ -1,7 +1,6 @@
 package pawapay_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,13 +53,8 @@ type view struct {
 	}
 }
 
-func parse(t *testing.T, body string) (v view) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(body), &v); err != nil {
-		t.Fatalf("%s: %v", body, err)
-	}
-	return v
-}
+// parse reads a response.
+var parse = stubtest.Parse[view]
 
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {

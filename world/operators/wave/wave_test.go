@@ -1,7 +1,6 @@
 package wave_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -63,15 +62,7 @@ func (b bench) create(more string) session {
 	if status != 200 {
 		b.Fatalf("create: %d %s", status, text)
 	}
-	return parse[session](b.T, text)
-}
-
-func parse[V any](t *testing.T, text string) (v V) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
+	return stubtest.Parse[session](b.T, text)
 }
 
 func (b bench) find(id string) session {
@@ -80,7 +71,7 @@ func (b bench) find(id string) session {
 	if status != 200 {
 		b.Fatalf("lookup: %d %s", status, text)
 	}
-	return parse[session](b.T, text)
+	return stubtest.Parse[session](b.T, text)
 }
 
 // press opens the page as given and presses a button.
@@ -192,7 +183,7 @@ func TestTwoRequestsMakeTwoSessions(t *testing.T) {
 			b.Do("POST", path, body, "Authorization", senegal, "Idempotency-Key", "k")
 		}
 		_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
-		found := parse[struct{ Result []session }](t, text).Result
+		found := stubtest.Parse[struct{ Result []session }](t, text).Result
 		if len(found) != 2 || found[0].ID == found[1].ID {
 			t.Fatal(text)
 		}

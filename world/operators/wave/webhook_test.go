@@ -26,7 +26,7 @@ func TestWebhooksThatComeAgain(t *testing.T) {
 		if len(got) != 5 || got[0].Body != got[1].Body || got[0].Body != got[2].Body {
 			t.Errorf("duplicates differ: %v", got)
 		}
-		late := parse[event](t, got[4].Body)
+		late := stubtest.Parse[event](t, got[4].Body)
 		if words := late.Data.words(); late.Type != "checkout.session.payment_failed" ||
 			words != "open processing payment-failure" {
 			t.Errorf("late event: %+v", late)
@@ -129,7 +129,7 @@ func TestLateSearch(t *testing.T) {
 			b.create(ours)
 			search := func() int {
 				_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
-				return len(parse[struct{ Result []session }](t, text).Result)
+				return len(stubtest.Parse[struct{ Result []session }](t, text).Result)
 			}
 			early := search()
 			time.Sleep(5 * time.Second)
@@ -140,16 +140,12 @@ func TestLateSearch(t *testing.T) {
 	}
 }
 
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
 func TestWireForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "")
 		credentials := wave.DefaultCredentials()
 		credentials.PageURL, credentials.Wallets[0].WebhookURL = "https://pay.test/wave", webhooks
-		config := kit.Config{Rand: zeros{}, Client: stubtest.Client(b.Callbacks)}
+		config := kit.Config{Rand: stubtest.Zeros{}, Client: stubtest.Client(b.Callbacks)}
 		b.Handler = wave.New(config, credentials).Handler()
 		s := b.create(ours)
 		_, created := b.Do("GET", path+"/"+s.ID, "", "Authorization", senegal)
