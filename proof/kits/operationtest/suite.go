@@ -59,12 +59,7 @@ func (s Suite) CheckInFlight(t *testing.T, during func(*Fixture)) {
 		during(w)
 	}
 	response := finish().AssertStatus(t, 201)
-	repeat := w.Send(t, s.NewEvent(t))
-	if s.Replays {
-		repeat.AssertRepeatOf(t, response)
-	} else {
-		repeat.AssertStatus(t, 409)
-	}
+	s.assertRepeat(t, w.Send(t, s.NewEvent(t)), response)
 	w.AssertSingleEffect(t, s.Effect, 1)
 }
 
@@ -213,14 +208,19 @@ func (s Suite) checkRetry(t *testing.T, w *Fixture) {
 	w.AssertState(t, s.Kind, ledger.Done)
 }
 
-// FuzzRequest sends any request while the operator succeeds, and returns the response. It checks for one of two
-// results: 201 with the writes of one request and one operator call, or a fault of the client without side effects.
-func (s Suite) FuzzRequest(t *testing.T, w *Fixture, e *Event) Response {
+// FuzzRequest sends any request while the operator succeeds, and checks for one of two results. One is 201 with the
+// writes of one request and one operator call, which a repeat does not make again. The other is a fault of the client
+// without side effects.
+func (s Suite) FuzzRequest(t *testing.T, e *Event) {
 	t.Helper()
+	w := s.NewFixture(t)
 	response := w.Send(t, e)
 	switch {
 	case response.Status == 201:
-		w.AssertCallCounts(t, 1, len(s.Writes)-2, 1, 1)
+		claims := len(s.Writes) - 2
+		w.AssertCallCounts(t, 1, claims, 1, 1)
+		s.assertRepeat(t, w.Send(t, e), response)
+		w.AssertCallCounts(t, 2, claims, 1, 1)
 	case response.Status >= 500 || response.Status < 400:
 		t.Errorf("got %d %s, want 201 or a fault of the client", response.Status, response.Body)
 	default:
@@ -229,5 +229,14 @@ func (s Suite) FuzzRequest(t *testing.T, w *Fixture, e *Event) Response {
 		}
 		w.AssertNoSideEffects(t)
 	}
-	return response
+}
+
+// assertRepeat checks the response to a repeat of a successful request.
+func (s Suite) assertRepeat(t testing.TB, repeat, first Response) {
+	t.Helper()
+	if s.Replays {
+		repeat.AssertRepeatOf(t, first)
+	} else {
+		repeat.AssertStatus(t, 409)
+	}
 }
