@@ -1,7 +1,6 @@
 package charge_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,7 +8,6 @@ import (
 
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/proof/kits/storetest"
-	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 )
 
@@ -62,16 +60,4 @@ func TestReferenceFailsOnRetry(t *testing.T) {
 	w.Send(t, otherBodyEvent(t)).AssertUnknown(t)
 	w.Send(t, newEvent(t)).AssertStatus(t, 201)
 	w.AssertSingleEffect(t, expectedEffect, 2)
-}
-
-func TestNoOperatorAccount(t *testing.T) {
-	w := newFixture(t)
-	w.Driver.AccountErr = errors.New("the secret is gone")
-	w.Send(t, newEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-	w.Driver.AccountErr = &fault.Fault{Kind: fault.IntegrationRejected, Cause: errors.New("no account")}
-	w.Send(t, newEvent(t)).AssertError(t, 502, "SVC0001", "PDK_SMSW_0002")
-	w.AssertNoSideEffects(t)
-	w.Merchants.Err = errors.New("the table is gone")
-	w.Send(t, newEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-	w.AssertNoSideEffects(t)
 }

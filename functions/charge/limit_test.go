@@ -8,7 +8,6 @@ import (
 
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/proof/kits/storetest"
-	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 )
 
@@ -160,14 +159,6 @@ func TestLimitStoreFailure(t *testing.T) {
 		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
 		w.AssertDailySum(t, 500)
 		w.AssertCounted(t, "LimitStoreFailures")
-	})
-	t.Run("a refusal that cannot be stored is an error, and nothing is sent", func(t *testing.T) {
-		w := newFixtureWithDailyLimit(t, 1)
-		w.FailEvery(storetest.Replace)
-		w.Send(t, newEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-		w.FailEvery()
-		w.AssertOperatorCalls(t, 0)
-		w.AssertState(t, ledger.Charge, ledger.Reserved)
 	})
 }
 

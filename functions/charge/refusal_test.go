@@ -1,7 +1,6 @@
 package charge_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -88,14 +87,6 @@ func TestInvalidParentObjects(t *testing.T) {
 
 func TestBodies(t *testing.T) {
 	valid := newEvent(t).Body()
-	t.Run("decision unknown-fields: a key twice deep in the body", func(t *testing.T) {
-		twice := strings.Replace(valid, `"currency":"XOF"`, `"currency":"XOF","currency":"XOF"`, 1)
-		newFixture(t).Send(t, newEvent(t).SetRawBody(twice)).AssertError(t, 400, "SVC0002", currency)
-	})
-	t.Run("decision unknown-fields: a key twice under its escaped name", func(t *testing.T) {
-		twice := strings.Replace(valid, `"amount":"500"`, `"amount":"500","\u0061mount":"5"`, 1)
-		newFixture(t).Send(t, newEvent(t).SetRawBody(twice)).AssertError(t, 400, "SVC0002", amount)
-	})
 	t.Run("decision unknown-fields: names are matched with their case", func(t *testing.T) {
 		other := strings.Replace(valid, `"referenceCode"`, `"ReferenceCode"`, 1)
 		newFixture(t).Send(t, newEvent(t).SetRawBody(other)).AssertError(t, 400, "SVC0002", reference)
@@ -164,27 +155,6 @@ func TestEntitlement(t *testing.T) {
 			t.Errorf("operator %s", got)
 		}
 	})
-}
-
-// decision "error-shape" and "error-table".
-func TestErrorShape(t *testing.T) {
-	response := newFixture(t).Send(t, newEvent(t).RemoveBodyPart(reference))
-	operationtest.GoldenResponse(t, "testdata/error-missing.json", response)
-	response = newFixture(t).Send(t, newEvent(t).SetBodyPart(serviceID, "<x>"))
-	operationtest.GoldenResponse(t, "testdata/error-constant.json", response)
-	response = newFixture(t).Send(t, newEvent(t).SetHeader("Authorization"))
-	operationtest.GoldenResponse(t, "testdata/error-credentials.json", response)
-	if response.Header["WWW-Authenticate"] == "" {
-		t.Error("401 without WWW-Authenticate")
-	}
-}
-
-// TestCorrectedRequestReusesKey follows decision "charge-refusal": a refusal of the request itself is not stored.
-func TestCorrectedRequestReusesKey(t *testing.T) {
-	w := newFixture(t)
-	w.Send(t, newEvent(t).SetBodyPart(amount, json.RawMessage(`-1`))).AssertError(t, 400, "SVC0002", amount)
-	w.Send(t, newEvent(t)).AssertStatus(t, 201)
-	w.AssertSingleEffect(t, expectedEffect, 1)
 }
 
 func TestMalformedBodies(t *testing.T) { operationtest.CheckMalformedBodies(t, newFixture, newEvent) }

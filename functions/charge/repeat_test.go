@@ -156,19 +156,6 @@ func TestUnknownOutcome(t *testing.T) {
 			w.AssertSingleEffect(t, expectedEffect, 4)
 		})
 	}
-	t.Run("decision unknown-sticks: a final refusal ends it", func(t *testing.T) {
-		w := newFixture(t).WithBehaviours(operationtest.LoseRequest, operationtest.RefuseFinally("POL1000"))
-		w.Send(t, newEvent(t)).AssertUnknown(t)
-		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
-		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
-		w.AssertCallCounts(t, 3, 2, 3, 2)
-	})
-	t.Run("decision charge-repeat: another body while unknown is 504 and never sent", func(t *testing.T) {
-		w := suite.LoseFirst(t)
-		w.Send(t, otherBodyEvent(t)).AssertUnknown(t)
-		w.AssertSingleEffect(t, expectedEffect, 1)
-		w.AssertCounted(t, "MismatchedRepeats")
-	})
 	t.Run("decision repeat-window: after it an unknown is never sent again", func(t *testing.T) {
 		w := suite.LoseFirst(t)
 		w.Clock.Advance(24*time.Hour - 10*time.Minute - time.Millisecond) // the margin of a send and of clocks
@@ -223,11 +210,6 @@ func TestReleased(t *testing.T) {
 		w.Send(t, otherBodyEvent(t)).AssertError(t, 409, "SVC0005", "c-1001", correlator)
 		w.AssertCallCounts(t, 2, 1, 1, 1)
 	})
-	t.Run("decision outcomes: the operator's refusal of our credentials is counted", func(t *testing.T) {
-		w := newFixture(t).WithBehaviours(operationtest.RejectCredentials)
-		w.Send(t, newEvent(t))
-		w.AssertCounted(t, "OperatorAuthFailures")
-	})
 }
 
 // The stored charge has each attempt with its outcome and what the merchant was sent, without a write of its own.
@@ -262,31 +244,6 @@ func TestUnsentAttemptIsStored(t *testing.T) {
 			e.Call.Attempts[0].Reason != "reference-taken" || e.Call.Attempts[0].Response != 409 {
 			t.Errorf("attempts %+v", e.Call.Attempts)
 		}
-	}
-}
-
-// decision "upstream-key".
-func TestUpstreamKey(t *testing.T) {
-	long := strings.Repeat("k", 100)
-	for _, c := range []struct{ name, correlator, reference, want string }{
-		{"with a correlator", "c-7", "R", "DemoShop.c-7"},
-		{"without", "", "R-7", "DemoShop~R-7"},
-		{"of exactly 64 characters", strings.Repeat("k", 55), "R", "DemoShop." + strings.Repeat("k", 55)},
-		{"longer", long, "R", "DemoShop!"},
-		{"longer, without a correlator", "", long, "DemoShop!"},
-	} {
-		t.Run("decision upstream-key: "+c.name, func(t *testing.T) {
-			w := newFixture(t)
-			e := newEvent(t).SetBodyPart(correlator, c.correlator).SetBodyPart(reference, c.reference)
-			if c.correlator == "" {
-				e.RemoveBodyPart(correlator)
-			}
-			w.Send(t, e).AssertStatus(t, 201)
-			key := w.Driver.Calls()[0].Call.UpstreamKey
-			if len(key) > 64 || !strings.HasPrefix(key, c.want) || (len(key) != len(c.want) && c.want != "DemoShop!") {
-				t.Errorf("key %s, want %s", key, c.want)
-			}
-		})
 	}
 }
 
