@@ -1,7 +1,6 @@
 package pay_test
 
 import (
-	"errors"
 	"testing"
 
 	"mobilegateway/proof/kits/operationtest"
@@ -39,11 +38,4 @@ func TestParallel(t *testing.T) {
 
 func TestCrashes(t *testing.T) {
 	forEachChannel(t, func(t *testing.T, channel string) { newSuite(channel).CheckCrashes(t) })
-}
-
-func TestNoOperatorAccount(t *testing.T) {
-	w := newFixture(t)
-	w.Driver.AccountErr = errors.New("the secret is gone")
-	w.Send(t, webEvent(t)).AssertError(t, 500, "SVC0001", "PDK_SMSW_0001")
-	w.AssertNoSideEffects(t)
 }
