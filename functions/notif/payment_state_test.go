@@ -1,7 +1,6 @@
 package notif_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -13,48 +12,17 @@ import (
 	"mobilegateway/shared/operator"
 )
 
-func TestCallbackBeforePaymentResponse(t *testing.T) {
-	outcome := ledger.CallOutcome{
-		State: ledger.Done, Status: ledger.Pending, ResponseStatus: 201, ResponseBody: []byte(`{"a":1}`),
-		OperatorReference: "op-own",
-	}
-	t.Run("confirmed: the outcome then only adds the response", func(t *testing.T) {
-		k := newFixture(t, "Successful")
-		reservation := k.StoreEntry(k.NewReservedPayment(order))
-		k.AssertCommitted(t, newEvent(t, k))
-		reserved := successful
-		reserved.State = ledger.Reserved
-		k.AssertEntry(t, reservation, reserved)
-		updated, err := k.Book.StoreOutcome(context.Background(), reservation, ledger.RecordSuccess, outcome)
-		if err != nil || updated.Response.Status != 201 {
-			t.Errorf("stored response %d, %v, want 201", updated.Response.Status, err)
-		}
-		k.AssertEntry(t, reservation, successful)
-	})
-	t.Run("unconfirmed: the claim waits while the outcome is stored", func(t *testing.T) {
-		k := newFixture(t, "")
-		k.Operator.SetLookupResult(deliverytest.NoSuchOrder())
-		reservation := k.StoreEntry(k.NewReservedPayment(order))
-		k.AssertCommitted(t, newEvent(t, k))
-		if _, err := k.Book.StoreOutcome(context.Background(), reservation, ledger.RecordSuccess, outcome); err != nil {
-			t.Fatal(err)
-		}
-		want := summary{State: ledger.Done, Status: ledger.Pending, Claim: ledger.Successful, Due: true}
-		after := k.AssertEntry(t, reservation, want)
-		if wait := after.DueAt.Sub(k.Clock.Now()); wait != deliverytest.ClaimRecheckInterval {
-			t.Errorf("the claim is due in %s, want %s", wait, deliverytest.ClaimRecheckInterval)
-		}
-	})
-}
-
 func TestCallbackForEveryState(t *testing.T) {
 	failed := summary{State: ledger.Done, Status: ledger.Failed, Outbox: 1, Due: true}
+	reserved := successful
+	reserved.State = ledger.Reserved
 	cases := []struct {
 		name   string
 		state  ledger.State
 		status string
 		want   summary
 	}{
+		{"reserved, then a success", ledger.Reserved, "Successful", reserved},
 		{"unknown (web, 504), then a success", ledger.Unknown, "Successful", successful},
 		{"unknown, then a failure", ledger.Unknown, "Failed", failed},
 		{"released, then a late success", ledger.Released, "Successful", successful},
@@ -66,7 +34,9 @@ func TestCallbackForEveryState(t *testing.T) {
 			k := newFixture(t, c.status)
 			e := k.NewReservedPayment(order)
 			e.Request.Channel = "web"
-			e.ApplyOutcome("owner", ledger.CallOutcome{State: c.state}, k.Clock.Now())
+			if c.state != ledger.Reserved {
+				e.ApplyOutcome("owner", ledger.CallOutcome{State: c.state}, k.Clock.Now())
+			}
 			k.StoreEntry(e)
 			sendStatus(t, k, c.status)
 			k.AssertEntry(t, e, c.want)
