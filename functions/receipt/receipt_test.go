@@ -1,8 +1,6 @@
 package receipt_test
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -87,91 +85,13 @@ func TestObjectOrArray(t *testing.T) {
 	})
 }
 
-// statusOrder has the order of the six statuses; the last four are final (decision "sms-receipts").
-var statusOrder = map[ledger.Status]int{
-	ledger.MessageWaiting: 1, ledger.DeliveredToNetwork: 2, ledger.DeliveredToTerminal: 3, ledger.DeliveryUncertain: 3,
-	ledger.DeliveryImpossible: 3, ledger.NotificationNotSupp: 3,
-}
-
-// Each pair of statuses in turn: a later status is applied and notified. The same status, an earlier one and any status
-// after a final one are dropped.
-func TestStatusOrder(t *testing.T) {
-	for first := range statusOrder {
-		for second := range statusOrder {
-			t.Run(fmt.Sprintf("%s then %s", first, second), func(t *testing.T) {
-				k := newFixture(t)
-				e := k.StoreMessage(message)
-				for _, status := range []ledger.Status{first, second} {
-					k.AssertCommitted(t, newEvent(t, k).SetBodyPart(statusPath, string(status)))
-				}
-				want := []ledger.Status{first}
-				if statusOrder[second] > statusOrder[first] {
-					want = append(want, second)
-				}
-				assertQueued(t, k, e, want...)
-				after := k.MustGet(t, e)
-				if last := want[len(want)-1]; after.Status != last {
-					t.Errorf("status %s, want %s", after.Status, last)
-				}
-				if after.FinalAt.IsZero() == after.StatusFinal() {
-					t.Errorf("status %s with FinalAt %s", after.Status, after.FinalAt)
-				}
-				if writes := after.Version - e.Version; writes != int64(len(want)) {
-					t.Errorf("%d writes for %d changes", writes, len(want))
-				}
-			})
-		}
-	}
-}
-
-func TestReceiptForEveryState(t *testing.T) {
-	outcome := func(state ledger.State) func(*ledger.Entry) {
-		return func(e *ledger.Entry) { e.ApplyOutcome("owner", ledger.CallOutcome{State: state}, e.CreatedAt) }
-	}
-	cases := map[string]func(*ledger.Entry){
-		"unknown":             outcome(ledger.Unknown),
-		"released":            outcome(ledger.Released),
-		"with a lapsed lease": func(e *ledger.Entry) { e.LeaseUntil = e.CreatedAt },
-	}
-	for name, prepare := range cases {
-		t.Run(name, func(t *testing.T) {
-			k := newFixture(t)
-			e := k.StoreEntry(k.NewMessage(message), prepare)
-			k.AssertCommitted(t, newEvent(t, k))
-			k.AssertEntry(t, e, delivered)
-		})
-	}
-	t.Run("before the outcome of the operator call", func(t *testing.T) {
-		k := newFixture(t)
-		reservation := k.StoreEntry(k.NewMessage(message))
-		k.AssertCommitted(t, newEvent(t, k))
-		reserved := delivered
-		reserved.State = ledger.Reserved
-		k.AssertEntry(t, reservation, reserved)
-		sent := ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, ResponseBody: []byte("{}")}
-		updated, err := k.Book.StoreOutcome(context.Background(), reservation, ledger.RecordSuccess, sent)
-		if err != nil || updated.Response.Status != 201 {
-			t.Errorf("stored response %d, %v, want 201", updated.Response.Status, err)
-		}
-		k.AssertEntry(t, reservation, delivered)
-	})
-}
-
-// The notification has the merchant's own callbackData, never the operator's. Without a notifyURL there is none.
+// The notification has the merchant's own callbackData, never the operator's.
 func TestNotificationContents(t *testing.T) {
 	k := newFixture(t)
 	e := k.StoreMessage(message)
 	k.AssertCommitted(t, newEvent(t, k))
 	after := k.MustGet(t, e)
 	operationtest.Golden(t, "testdata/notification.json", delivery.NotificationBody(after, after.Outbox.Waiting[0], ""))
-
-	k = newFixture(t)
-	e = k.StoreEntry(k.NewMessage(message), func(e *ledger.Entry) { e.Outbox.URL = "" })
-	k.AssertCommitted(t, newEvent(t, k))
-	if after := k.MustGet(t, e); after.Status != ledger.DeliveredToTerminal {
-		t.Errorf("status %s, want DeliveredToTerminal", after.Status)
-	}
-	assertQueued(t, k, e)
 }
 
 func TestForgedAndForeignReceipts(t *testing.T) {
@@ -269,7 +189,7 @@ func FuzzReceipt(f *testing.F) {
 			t.Errorf("response %d %s, want 200 or 413", response.Status, response.Body)
 		}
 		after := k.MustGet(t, e)
-		if statusOrder[after.Status] < statusOrder[ledger.DeliveredToNetwork] {
+		if after.Status == ledger.MessageWaiting {
 			t.Errorf("the status returned to %s", after.Status)
 		}
 		if len(after.Outbox.Waiting) > 2 {
