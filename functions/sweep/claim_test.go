@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"mobilegateway/proof/kits/deliverytest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
@@ -78,27 +76,6 @@ func TestAFlaggedClaimIsLookedUpDaily(t *testing.T) {
 			s.AssertEntry(t, e, c.want)
 			s.AssertMetric(t, "StaleUnknownOutcomes", days)
 		})
-	}
-}
-
-// The schedule of an open claim: hourly after its first hours, also past the payment's lifetime, then daily.
-func TestScheduleOfAClaim(t *testing.T) {
-	s := newFixture(t)
-	s.Operator.SetStatus("pending")
-	e := s.storeClaimed(s.newAcceptedPayment())
-	ages := s.recordLookups(t, e, 6*24*time.Hour)
-	var daily []time.Duration
-	for i, age := range ages[1:] {
-		wait := age - ages[i]
-		if age > ledger.ClaimFlagAfter && wait > time.Hour {
-			daily = append(daily, wait)
-		} else if wait > time.Hour {
-			t.Errorf("a lookup at the age %s after %s", age, wait)
-		}
-	}
-	const day = ledger.FlaggedClaimInterval
-	if diff := cmp.Diff([]time.Duration{day, day, day, day}, daily); diff != "" {
-		t.Errorf("waits after 48 hours (-want +got):\n%s", diff)
 	}
 }
 

@@ -77,39 +77,6 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	cases := []struct {
-		name       string
-		status     int
-		retryAfter string
-		least      time.Duration
-		most       time.Duration
-	}{
-		{"an hour", 429, "3600", time.Hour, time.Hour},
-		{"a day", 502, "86400", 24 * time.Hour, 24 * time.Hour},
-		{"more than a day is a day", 504, "8640000", 24 * time.Hour, 24 * time.Hour},
-		{"less than the schedule", 429, "1", 4 * time.Second, 6 * time.Second},
-		{"ignored with 503", 503, "3600", 4 * time.Second, 6 * time.Second},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			s := newFixture(t)
-			s.MerchantServer.RespondWith("/demo", c.status, "Retry-After", c.retryAfter)
-			e := s.StoreDueNotification("DemoShop_1")
-			s.runSweep(t)
-			wait := s.nextAttempt(t, e)
-			if wait < c.least || wait > c.most {
-				t.Fatalf("next attempt after %s, want %s to %s", wait, c.least, c.most)
-			}
-			s.runSweepAfter(t, wait-time.Millisecond) // the lease of a claim must not shorten the wait
-			s.AssertReceived(t, 1)
-			s.MerchantServer.RespondFunc("/demo", nil)
-			s.runSweepAfter(t, time.Millisecond)
-			s.AssertDelivered(t, e)
-		})
-	}
-}
-
 // A 410 disables the endpoint and parks its notifications. After the endpoint is enabled all are delivered in order.
 func TestDisabledEndpoint(t *testing.T) {
 	s := newFixture(t)
@@ -148,49 +115,6 @@ func TestDisabledEndpoint(t *testing.T) {
 	got := slices.DeleteFunc(s.receivedIDs()[1:], func(id string) bool { return id == later.Outbox.Head().ID })
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("notifications of the message after its endpoint was enabled (-want +got):\n%s", diff)
-	}
-}
-
-// An earlier status of a message is never delivered after a later one, also after failures (decision
-// "notification-order").
-func TestDeliveryOrder(t *testing.T) {
-	s := newFixture(t)
-	s.MerchantServer.RespondWith("/demo", 500)
-	e := s.StoreMessage("m-1", ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal)
-	for range 4 {
-		s.advanceUntilDue(t, e)
-	}
-	s.MerchantServer.RespondFunc("/demo", nil)
-	for !s.MustGet(t, e).DueAt.IsZero() {
-		s.advanceUntilDue(t, e)
-	}
-	s.AssertReceived(t, 4+3)
-	if ids := slices.Compact(s.receivedIDs()); len(ids) != 3 {
-		t.Errorf("order of the notifications: %q, want one sequence of each of the three", ids)
-	}
-	s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.DeliveredToTerminal, Delivered: 3})
-}
-
-// Five consecutive failures close the fast path; a success opens it.
-func TestFastPath(t *testing.T) {
-	s := newFixture(t)
-	s.MerchantServer.RespondWith("/demo", 500)
-	e := s.StoreDueNotification("DemoShop_1")
-	s.runSweep(t)
-	for failures := 1; failures < 5; failures++ {
-		if !s.HealthStore.Stored(endpoint(s)).AllowsFastPath() {
-			t.Fatalf("the fast path is closed after %d failures", failures)
-		}
-		s.advanceUntilDue(t, e)
-	}
-	if s.HealthStore.Stored(endpoint(s)).AllowsFastPath() {
-		t.Fatal("the fast path is open after five failures")
-	}
-	s.MerchantServer.RespondFunc("/demo", nil)
-	s.advanceUntilDue(t, e)
-	s.AssertDelivered(t, e)
-	if health := s.HealthStore.Stored(endpoint(s)); !health.AllowsFastPath() {
-		t.Errorf("after a success: %+v, want an open fast path", health)
 	}
 }
 
@@ -257,14 +181,6 @@ func TestUserSMS(t *testing.T) {
 				t.Errorf("sent under the key %s, want the order_id", call.UpstreamKey)
 			}
 		}
-	})
-	t.Run("a duplicate on a retry was sent before", func(t *testing.T) {
-		s, e := newPayment(t, func(call operator.UserSMSCall) operator.Result {
-			return operator.Result{DuplicateKey: call.MayRepeat}
-		})
-		s.advanceUntilDue(t, e)
-		s.advanceUntilDue(t, e)
-		s.AssertEntry(t, e, sms(ledger.UserSMSSent))
 	})
 	t.Run("a slow SMS never delays the notification", func(t *testing.T) {
 		s := newFixture(t)

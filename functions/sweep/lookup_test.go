@@ -60,24 +60,6 @@ func TestPollSchedule(t *testing.T) {
 	}
 }
 
-func TestPollFindsFinalStatus(t *testing.T) {
-	cases := map[string]ledger.Status{
-		"Successful": ledger.Successful, "failed": ledger.Failed,
-		"Canceled": ledger.Cancelled, "EXPIRED": ledger.Expired,
-	}
-	for statusText, want := range cases {
-		s := newFixture(t)
-		report := operator.StatusReport{Amount: "500", Currency: "XOF", OperatorReference: "op-9"}
-		s.Operator.SetLookupResult(deliverytest.LookupResponse(statusText, report))
-		e := s.StorePendingPayment("DemoShop_1")
-		s.advanceUntilDue(t, e)
-		if after := s.AssertEntry(t, e, finalSummary(want)); !after.Outbox.WakesRelay() {
-			t.Errorf("%s: the notification does not wake the relay", statusText)
-		}
-		s.AssertReceived(t, 0)
-	}
-}
-
 // Without a response a payment is polled hourly past the end of its lifetime; it is counted and never expires.
 func TestOperatorNeverResponds(t *testing.T) {
 	s := newFixture(t)
@@ -197,14 +179,6 @@ func TestClaims(t *testing.T) {
 		want := finalSummary(ledger.Successful)
 		want.State = ledger.Reserved
 		s.AssertEntry(t, e, want)
-	})
-	t.Run("after a release: a denied claim is closed, without a further lookup", func(t *testing.T) {
-		s := newFixture(t)
-		s.Operator.SetStatus("Failed")
-		e := s.StoreEntry(s.newReleasedPayment(), claim(s, ledger.Successful))
-		s.advanceUntilDue(t, e)
-		s.AssertEntry(t, e, summary{State: ledger.Released, Status: ledger.Pending, Conflicts: 1})
-		s.AssertMetric(t, "StaleUnknownOutcomes", 0)
 	})
 }
 

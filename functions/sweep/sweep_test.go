@@ -13,7 +13,6 @@ import (
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
-	"mobilegateway/shared/webhook"
 )
 
 // Without due entries a sweep makes one query for each shard and nothing else, for any number of final entries.
@@ -283,48 +282,4 @@ func (l laggingQueue) DueKeys(_ context.Context, query ledger.DueQuery) (page []
 		}
 	}
 	return page, "", nil
-}
-
-// Few attempts at a dead server run concurrently, and the other notifications are postponed, so that no other merchant
-// is delayed (decision "notifications"). A postponed notification uses no attempt.
-func TestDeadMerchantServerDoesNotBlockOthers(t *testing.T) {
-	s := newFixture(t)
-	dead := s.MerchantServer.URL + "/dead/"
-	s.HealthStore.StoreHealth(webhook.Health{Endpoint: endpoint(s), Version: 1, Failures: 5})
-	release := make(chan struct{})
-	var backlog []*ledger.Entry
-	for i := range 60 { // each has its own URL
-		s.MerchantServer.RespondFunc(fmt.Sprint("/dead/", i), func(w http.ResponseWriter, _ *http.Request) {
-			<-release
-			w.WriteHeader(500)
-		})
-		backlog = append(backlog, s.StoreDueNotification(fmt.Sprint("DemoShop_", i), func(e *ledger.Entry) {
-			e.Outbox.URL = dead + fmt.Sprint(i)
-			e.CreatedAt = e.CreatedAt.Add(-time.Hour)
-		}))
-	}
-	s.Clock.Advance(time.Second)
-	other := s.StoreDueNotification("OtherShop_1000", func(e *ledger.Entry) { e.Merchant.ID = "othr0002" })
-	s.runWhileHanging(t, other, release)
-	tried, postponed := 0, 0
-	for _, e := range backlog {
-		notification := s.MustHead(t, e)
-		switch {
-		case notification.Attempts == 1:
-			tried++
-		case notification.NextAttemptAt.Equal(s.Clock.Now().Add(time.Minute)):
-			postponed++
-		}
-	}
-	if tried == 0 || tried+postponed != len(backlog) {
-		t.Errorf("%d tried and %d postponed of %d", tried, postponed, len(backlog))
-	}
-	s.AssertReceived(t, tried+1)
-	for i := range backlog {
-		s.MerchantServer.RespondFunc(fmt.Sprint("/dead/", i), nil)
-	}
-	for range 4 {
-		s.runSweepAfter(t, 6*time.Minute)
-	}
-	s.AssertDelivered(t, backlog...)
 }
