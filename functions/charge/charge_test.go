@@ -77,11 +77,6 @@ func TestSuccess(t *testing.T) {
 
 func TestEcho(t *testing.T) {
 	cases := []struct{ name, part, value string }{
-		{"amount as a number", amount, `500`},
-		{"amount as a string", amount, `"500"`},
-		{"amount as a number with zeros", amount, `500.00`},
-		{"amount as a string with zeros", amount, `"500.00"`},
-		{"amount with leading zeros", amount, `"00500"`},
 		{"description with HTML", description, `"<b>Tom & 'Jerry'</b>"`},
 		{"description with quotes and backslashes", description, `"a \"b\" \\ / c"`},
 		{"description in other scripts", description, `"Crédit de communication 你好 🎁 عربي"`},
@@ -95,10 +90,6 @@ func TestEcho(t *testing.T) {
 			response := newFixture(t).Send(t, e).AssertStatus(t, 201)
 			if got := response.RawJSON(c.part); got != c.value {
 				t.Errorf("got %s, want %s", got, c.value)
-			}
-			total := response.RawJSON(root + ".paymentAmount.totalAmountCharged")
-			if c.part == amount && total != c.value {
-				t.Errorf("totalAmountCharged %s, want %s", total, c.value)
 			}
 		})
 	}
@@ -128,23 +119,21 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// decision "charge-country", "amount-form" and "charge-odc-unit", in each of the six countries.
+// decision "charge-country", "amount-form" and "charge-odc-unit", in each of the six countries. An amount is a number
+// or a text, and comes back as it was sent.
 func TestAmounts(t *testing.T) {
 	cases := []struct {
 		mco, currency, amount string
 		minor                 int64 // 0: refused
 	}{
-		{"OCI", "XOF", `"500"`, 500}, {"OCI", "XOF", `500.00`, 500}, {"OCI", "XOF", `"500.5"`, 0},
-		{"OCI", "XOF", `"0"`, 0}, {"OSN", "XOF", `"1"`, 1}, {"OSN", "XOF", `"1.01"`, 0},
-		{"OSN", "XOF", `"999999999999"`, 999999999999}, {"OBF", "XOF", `25`, 25}, {"OBF", "XOF", `"25."`, 0},
-		{"OBF", "XOF", `".5"`, 0}, {"OCM", "XAF", `"100.000"`, 100}, {"OCM", "XAF", `"100.001"`, 0},
-		{"OCM", "XAF", `"1000000000000"`, 0}, {"OTN", "TND", `"1.5"`, 1500}, {"OTN", "TND", `1.234`, 1234},
-		{"OTN", "TND", `"1.2345"`, 0}, {"OTN", "TND", `"1.23400"`, 1234}, {"OTN", "TND", `"0.000"`, 0},
-		{"OTN", "TND", `"0.001"`, 1}, {"ODC", "USD", `"15"`, 15}, {"OCD", "USD", `"15"`, 15},
-		{"ODC", "USD", `"15.00"`, 15}, {"ODC", "USD", `"0.15"`, 0}, {"ODC", "USD", `15.5`, 0},
+		{"OCI", "XOF", `"500"`, 500}, {"OCI", "XOF", `500`, 500}, {"OCI", "XOF", `500.00`, 500},
+		{"OCI", "XOF", `"500.00"`, 500}, {"OCI", "XOF", `"00500"`, 500}, {"OCI", "XOF", `"500.5"`, 0},
+		{"OSN", "XOF", `"999999999999"`, 999999999999}, {"OSN", "XOF", `"1.01"`, 0}, {"OBF", "XOF", `25`, 25},
+		{"OCM", "XAF", `"100.000"`, 100}, {"OCM", "XAF", `"100.001"`, 0}, {"OTN", "TND", `"1.23400"`, 1234},
+		{"OTN", "TND", `1.234`, 1234}, {"OTN", "TND", `"1.2345"`, 0}, {"OTN", "TND", `"0.000"`, 0},
+		{"ODC", "USD", `"15"`, 15}, {"OCD", "USD", `"15.00"`, 15}, {"ODC", "USD", `"0.15"`, 0},
+		{"ODC", "USD", `15.5`, 0},
 		{"OCI", "XOF", `"-5"`, 0}, {"OCI", "XOF", `-5`, 0}, {"OCI", "XOF", `5e2`, 0}, {"OCI", "XOF", `"5E2"`, 0},
-		{"OCI", "XOF", `"+5"`, 0}, {"OCI", "XOF", `" 5"`, 0}, {"OCI", "XOF", `"5,0"`, 0},
-		{"OCI", "XOF", `"٥"`, 0}, {"OCI", "XOF", `"0x5"`, 0}, {"OCI", "XOF", `"1_000"`, 0},
 		{"OCI", "XOF", `true`, 0}, {"OCI", "XOF", `["5"]`, 0}, {"OCI", "XOF", `{}`, 0}, {"OCI", "XOF", `""`, 0},
 		{"OCI", "XOF", `null`, 0},
 	}
@@ -163,8 +152,10 @@ func TestAmounts(t *testing.T) {
 			if got := w.OnlyEntry(t, ledger.Charge).Amount.Minor; got != c.minor {
 				t.Errorf("%d minor units, want %d", got, c.minor)
 			}
-			if got := response.RawJSON(amount); got != c.amount {
-				t.Errorf("amount %s, want %s", got, c.amount)
+			for _, part := range []string{amount, root + ".paymentAmount.totalAmountCharged"} {
+				if got := response.RawJSON(part); got != c.amount {
+					t.Errorf("%s is %s, want %s", part, got, c.amount)
+				}
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package charge_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -175,31 +174,6 @@ func TestDailyAmountAfterACrash(t *testing.T) {
 			w.AssertSingleEffect(t, expectedEffect, len(w.Driver.Calls()))
 		})
 	}
-}
-
-// Parallel repeats of one charge count once, and parallel charges fit exactly.
-func TestDailyAmountInParallel(t *testing.T) {
-	w := newFixtureWithDailyLimit(t, 2500)
-	var group sync.WaitGroup
-	var mutex sync.Mutex
-	by := map[int]int{}
-	for i := range 40 {
-		e := newEventNumbered(t, i/4)
-		group.Go(func() {
-			response := w.Send(t, e)
-			mutex.Lock()
-			defer mutex.Unlock()
-			by[response.Status]++
-		})
-	}
-	group.Wait()
-	if effects := len(w.Driver.Effects()); effects != 5 {
-		t.Errorf("%d effects, want 5", effects)
-	}
-	if by[201] < 5 || by[500]+by[503]+by[504] > 0 {
-		t.Errorf("responses by status: %v, want 201 at least 5 times and no 5xx", by)
-	}
-	w.AssertDailySum(t, 2500)
 }
 
 // A rate costs one write for each request. A daily amount costs one transaction for a first request, and another one

@@ -129,20 +129,12 @@ func TestEntitlement(t *testing.T) {
 	}{
 		{"not the operation", newEvent(t), func(p *merchant.Profile) { p.Operations = []string{"sms"} }},
 		{"not the country", cameroon, func(p *merchant.Profile) { p.Countries = []string{"CI"} }},
+		{"no country", newEvent(t), func(p *merchant.Profile) { p.Countries = nil }},
 		{"no operator", newEvent(t), func(p *merchant.Profile) { p.Operators = nil }},
 		{"an unknown operator", newEvent(t), func(p *merchant.Profile) { p.Operators = []string{"unknown"} }},
 	} {
 		operationtest.CheckEntitlement(t, newFixture(t), c.name, c.event, c.change)
 	}
-	t.Run("decision authentication: a merchant without countries", func(t *testing.T) {
-		w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.Countries = nil })
-		w.Send(t, newEvent(t)).AssertError(t, 403, "900908")
-	})
-	t.Run("decision charge-country: OtherShop may not use Tunisia", func(t *testing.T) {
-		e := newEvent(t).SetHeader("Authorization", operationtest.OtherToken).
-			SetHeader("X-Operator-MCO", "OTN").SetBodyPart(currency, "TND")
-		newFixture(t).Send(t, e).AssertError(t, 403, "900908")
-	})
 	t.Run("decision charge-country: the merchant's home", func(t *testing.T) {
 		w := newFixture(t).UpdateDemo(func(p *merchant.Profile) { p.HomeCountry = "TN" })
 		w.Send(t, newEvent(t)).AssertError(t, 400, "SVC0003", currency, "TND")
