@@ -106,11 +106,6 @@ func TestEntitlement(t *testing.T) {
 	} {
 		operationtest.CheckEntitlement(t, newFixture(t), c.name, c.event, c.change)
 	}
-	t.Run("decision authentication: OtherShop may not use Tunisia", func(t *testing.T) {
-		e := orderEvent(t, "OtherShop_1").SetHeader("Authorization", operationtest.OtherToken).
-			SetHeader("country-code", "tn").SetHeader("mno-name", "sandbox").SetBodyPart("currency", "TND")
-		newFixture(t).Send(t, e).AssertError(t, 403, "900908")
-	})
 	t.Run("decision pay-order-id: exactly 30 characters", func(t *testing.T) {
 		newFixture(t).Send(t, orderEvent(t, "DemoShop_"+strings.Repeat("1", 21))).AssertStatus(t, 201)
 	})
