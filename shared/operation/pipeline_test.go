@@ -15,7 +15,6 @@ import (
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/market"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
@@ -86,9 +85,7 @@ func TestReserveFails(t *testing.T) {
 		prepare func(*operationtest.Fixture)
 		want    fault.Kind
 	}{
-		{"the store fails", func(w *operationtest.Fixture) {
-			w.Ledger.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
-		}, fault.Internal},
+		{"the store fails", func(w *operationtest.Fixture) { w.FailEvery(storetest.Insert) }, fault.Internal},
 		{"no account", func(w *operationtest.Fixture) {
 			w.Driver.AccountErr = fault.New(fault.IntegrationRejected)
 		}, fault.IntegrationRejected},
@@ -341,21 +338,6 @@ func TestUnusableCredentialsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertCounted(t, a.Request, "OperatorAuthFailures", true)
-}
-
-// decision "authentication" and "charge-country".
-func TestSelectOperator(t *testing.T) {
-	w, a := operationtest.New(t), &operation.Attempt{Profile: operationtest.DemoProfile()}
-	senegal, _ := market.ByAlpha2("SN")
-	a.Profile.Operators = []string{"absent", "mtn", "sandbox"}
-	err := w.Pipeline.SelectOperator(t.Context(), a, "sms", senegal)
-	if err != nil || a.Choice.Operator != "mtn" {
-		t.Errorf("decision charge-country: operator %q, error %v; want mtn", a.Choice.Operator, err)
-	}
-	a.Profile.Operations = nil
-	if err := w.Pipeline.SelectOperator(t.Context(), a, "sms", senegal); kindOf(err) != fault.Forbidden {
-		t.Errorf("decision authentication: error %v, want forbidden", err)
-	}
 }
 
 func TestStoredResponse(t *testing.T) {

@@ -152,7 +152,7 @@ func TestSelectOperatorByRoutes(t *testing.T) {
 		refusal   *fault.Fault
 	}{
 		{"a route", []operator.Route{toSMS}, nil, []string{"wave", "orange", "mtn"}, "orange-sms", "orange-sms/s", nil},
-		{"no routes", nil, nil, []string{"wave", "orange"}, "orange", "", nil},
+		{"no routes", nil, nil, []string{"absent", "wave", "orange"}, "orange", "", nil},
 		{"the next operator", []operator.Route{elsewhere}, nil, []string{"orange", "mtn"}, "mtn", "", nil},
 		{"its own platform", []operator.Route{elsewhere}, []string{"orange"}, []string{"orange", "mtn"},
 			"orange", "", nil},
@@ -188,6 +188,10 @@ func TestSelectOperatorByRoutes(t *testing.T) {
 	err := w.Pipeline.SelectOperator(t.Context(), a, "sms", senegal)
 	if err != nil || !errors.Is(a.Choice.Refusal, unreadable) {
 		t.Errorf("unreadable routes: refusal %v, %v; a repeat must still get its response", a.Choice.Refusal, err)
+	}
+	a.Profile.Operations = nil
+	if err := w.Pipeline.SelectOperator(t.Context(), a, "sms", senegal); kindOf(err) != fault.Forbidden {
+		t.Errorf("decision authentication: error %v, want forbidden", err)
 	}
 }
 
