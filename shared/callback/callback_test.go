@@ -75,9 +75,15 @@ func mustVerify(t testing.TB, keys *Keys, path, token string) bool {
 	return valid
 }
 
-func tokenFromURL(t testing.TB, address string) string {
+// orderPath is the path that newSigned signs.
+var orderPath = PaymentPath("orange", "DemoShop_1")
+
+// newSigned returns keys with one key, and their token of orderPath.
+func newSigned(t testing.TB) (keys *Keys, token string) {
 	t.Helper()
-	return address[strings.LastIndex(address, "/")+1:]
+	at := start
+	keys = newKeys(&fakeSecretSource{text: ringText(t, start)}, &at)
+	return keys, mustRing(t, keys).Sign(orderPath)
 }
 
 func TestURLs(t *testing.T) {
@@ -107,9 +113,7 @@ func TestURLs(t *testing.T) {
 }
 
 func TestTokenIsValidForOnePathOnly(t *testing.T) {
-	at := start
-	keys := newKeys(&fakeSecretSource{text: ringText(t, start)}, &at)
-	token := tokenFromURL(t, mustRing(t, keys).PaymentURL(base, "orange", "DemoShop_1"))
+	keys, token := newSigned(t)
 	cases := []struct {
 		name, path, token string
 		want              bool
@@ -137,16 +141,14 @@ func TestTokenIsValidForOnePathOnly(t *testing.T) {
 }
 
 func TestFlippedBitIsRejected(t *testing.T) {
-	at := start
-	keys := newKeys(&fakeSecretSource{text: ringText(t, start)}, &at)
-	path := PaymentPath("orange", "DemoShop_1")
-	raw, err := base64.RawURLEncoding.DecodeString(mustRing(t, keys).Sign(path))
+	keys, token := newSigned(t)
+	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for bit := range len(raw) * 8 {
 		raw[bit/8] ^= 1 << (bit % 8)
-		if _, accepted, _ := keys.Verify(t.Context(), path, base64.RawURLEncoding.EncodeToString(raw)); accepted {
+		if _, accepted, _ := keys.Verify(t.Context(), orderPath, base64.RawURLEncoding.EncodeToString(raw)); accepted {
 			t.Errorf("accepted with bit %d flipped", bit)
 		}
 		raw[bit/8] ^= 1 << (bit % 8)
@@ -154,13 +156,10 @@ func TestFlippedBitIsRejected(t *testing.T) {
 }
 
 func TestAlternativeLastCharacterIsRejected(t *testing.T) {
-	at := start
-	keys := newKeys(&fakeSecretSource{text: ringText(t, start)}, &at)
-	path := PaymentPath("orange", "DemoShop_1")
-	token := mustRing(t, keys).Sign(path)
+	keys, token := newSigned(t)
 	for _, last := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" {
 		other := token[:len(token)-1] + string(last)
-		if mustVerify(t, keys, path, other) != (other == token) {
+		if mustVerify(t, keys, orderPath, other) != (other == token) {
 			t.Errorf("a second spelling of the token, ending in %c, is accepted", last)
 		}
 	}
@@ -170,18 +169,17 @@ func TestOldKeysStillVerify(t *testing.T) {
 	at := start
 	v := &fakeSecretSource{text: ringText(t, start)}
 	keys := newKeys(v, &at)
-	path := PaymentPath("orange", "DemoShop_1")
-	old := mustRing(t, keys).Sign(path)
+	old := mustRing(t, keys).Sign(orderPath)
 
 	v.text = ringText(t, start, start.Add(time.Hour))
 	at = start.Add(time.Hour + life)
-	young := mustRing(t, keys).Sign(path)
+	young := mustRing(t, keys).Sign(orderPath)
 	if young == old {
 		t.Fatal("the new key does not sign")
 	}
 	at = start.Add(10 * 365 * 24 * time.Hour)
 	for _, token := range []string{old, young} {
-		if !mustVerify(t, keys, path, token) {
+		if !mustVerify(t, keys, orderPath, token) {
 			t.Errorf("the token %s is refused", token)
 		}
 	}
@@ -190,14 +188,13 @@ func TestOldKeysStillVerify(t *testing.T) {
 func TestUnknownKeyNumberRefreshesSecret(t *testing.T) {
 	at := start.Add(time.Hour)
 	newer := &fakeSecretSource{text: ringText(t, start, start)}
-	path := PaymentPath("orange", "DemoShop_1")
-	token := mustRing(t, newKeys(newer, &at)).Sign(path)
+	token := mustRing(t, newKeys(newer, &at)).Sign(orderPath)
 
 	late := &fakeSecretSource{text: ringText(t, start)}
 	keys := newKeys(late, &at)
 	mustRing(t, keys) // the cache has the secret without the key
 	late.text = newer.text
-	if !mustVerify(t, keys, path, token) {
+	if !mustVerify(t, keys, orderPath, token) {
 		t.Error("the token is refused after its key was added")
 	}
 }
@@ -240,15 +237,12 @@ func TestVerifyFailsWithoutSecret(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	at := start
-	keys := newKeys(&fakeSecretSource{text: ringText(f, start)}, &at)
+	keys, good := newSigned(f)
 	ring := mustRing(f, keys)
-	path := PaymentPath("orange", "DemoShop_1")
-	good := ring.Sign(path)
-	f.Add(path, good)
-	f.Add(path, "")
+	f.Add(orderPath, good)
+	f.Add(orderPath, "")
 	f.Add("", good)
-	f.Add(path, strings.Repeat("_", TokenLength))
+	f.Add(orderPath, strings.Repeat("_", TokenLength))
 	f.Fuzz(func(t *testing.T, somePath, token string) {
 		if mustVerify(t, keys, somePath, token) && token != ring.Sign(somePath) {
 			t.Errorf("Verify(%q, %q) accepts what was not signed", somePath, token)
@@ -265,9 +259,8 @@ func TestVerifyWithoutTheRotatedKey(t *testing.T) {
 	stale.err = errors.New("gone")
 	rotated := &fakeSecretSource{text: ringText(t, start, start)}
 	at = start.Add(time.Hour)
-	path := PaymentPath("orange", "DemoShop_1")
-	token := mustRing(t, newKeys(rotated, &at)).Sign(path)
-	if _, good, err := keys.Verify(t.Context(), path, token); good || err == nil {
+	token := mustRing(t, newKeys(rotated, &at)).Sign(orderPath)
+	if _, good, err := keys.Verify(t.Context(), orderPath, token); good || err == nil {
 		t.Errorf("Verify = %v, %v; want an error, so that the response is 503", good, err)
 	}
 }
@@ -323,8 +316,7 @@ func TestRevokedKeyEndsWithinAMinute(t *testing.T) {
 	at := start.Add(time.Hour)
 	v := &fakeSecretSource{text: ringText(t, start)}
 	keys := newKeys(v, &at)
-	path := PaymentPath("orange", "DemoShop_1")
-	leaked := mustRing(t, keys).Sign(path)
+	leaked := mustRing(t, keys).Sign(orderPath)
 	text, err := keyring.AddKey(v.text, rand.New(rand.NewSource(2)), at)
 	if err == nil {
 		text, err = keyring.RevokeKey(text, 1, at)
@@ -334,14 +326,14 @@ func TestRevokedKeyEndsWithinAMinute(t *testing.T) {
 	}
 	v.text = text
 	at = at.Add(keyring.RenewalInterval)
-	if mustVerify(t, keys, path, leaked) {
+	if mustVerify(t, keys, orderPath, leaked) {
 		t.Error("a token of the revoked key is accepted")
 	}
 	if ring := mustRing(t, keys); ring.NotYet == nil || ring.NotYet.Kind != fault.OperatorUnavailable {
 		t.Errorf("before the next key signs: %v, want OperatorUnavailable", ring.NotYet)
 	}
 	at = at.Add(keyring.SigningDelay - keyring.RenewalInterval)
-	if ring := mustRing(t, keys); ring.NotYet != nil || !mustVerify(t, keys, path, ring.Sign(path)) {
+	if ring := mustRing(t, keys); ring.NotYet != nil || !mustVerify(t, keys, orderPath, ring.Sign(orderPath)) {
 		t.Error("the next key does not sign a minute after it was stored")
 	}
 }
