@@ -95,14 +95,18 @@ func checkShape(t *testing.T, response oneapi.ErrorResponse) {
 	}
 }
 
-// decision "merchant-limits": the time to wait is the limit's own.
+// decision "merchant-limits": the time to wait is the limit's own. Neither it nor a changed header changes the table.
 func TestRetryAfterOfALimit(t *testing.T) {
 	response := oneapi.Render(&fault.Fault{Kind: fault.RateLimited, RetryAfter: 17})
 	if response.Status != 429 || response.Header["Retry-After"] != "17" {
 		t.Errorf("%d %v", response.Status, response.Header)
 	}
-	if again := oneapi.Render(fault.New(fault.RateLimited)); again.Header["Retry-After"] != "1" {
-		t.Errorf("the table has changed: %v", again.Header)
+	for range 2 {
+		again := oneapi.Render(fault.New(fault.RateLimited))
+		if again.Header["Retry-After"] != "1" {
+			t.Errorf("the table has changed: %v", again.Header)
+		}
+		again.Header["Retry-After"] = "changed"
 	}
 }
 
@@ -124,13 +128,6 @@ func TestOtherErrorsRenderAsInternalError(t *testing.T) {
 	wrapped := fmt.Errorf("validate: %w", fault.ForPart(fault.MissingPart, "amount"))
 	if response := oneapi.Render(wrapped); response.Status != 400 {
 		t.Errorf("a wrapped fault: response %d", response.Status)
-	}
-}
-
-func TestHeadersAreNotShared(t *testing.T) {
-	oneapi.Render(fault.New(fault.RateLimited)).Header["Retry-After"] = "changed"
-	if got := oneapi.Render(fault.New(fault.RateLimited)).Header["Retry-After"]; got != "1" {
-		t.Errorf("Retry-After is %q", got)
 	}
 }
 
