@@ -334,40 +334,6 @@ func (u undecodable) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, er
 	return u.Reader.Get(ctx, key)
 }
 
-// decision "notifications": ten leases whose outcome was lost cost no attempt. Then a failure is the first attempt.
-func TestLostOutcomesCostNoAttempt(t *testing.T) {
-	s := newFixture(t)
-	s.MerchantServer.RespondWith("/demo", 500)
-	e := s.StoreDueNotification("DemoShop_1")
-	for range 10 {
-		writes := 0
-		s.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
-			if call.Operation == storetest.Replace {
-				writes++
-			}
-			if writes == 2 {
-				return storetest.FailedBeforeApply // the function dies before the outcome is stored
-			}
-			return storetest.NoFault
-		})
-		s.advanceUntilDue(t, e)
-	}
-	s.Ledger.InjectFaults(nil)
-	if after := s.MustGet(t, e); after.Outbox.Head().Attempts != 0 || after.Outbox.UnrecordedAttempts != 10 {
-		t.Fatalf("%d attempts and %d unrecorded ones, want 0 and 10", after.Outbox.Head().Attempts,
-			after.Outbox.UnrecordedAttempts)
-	}
-	s.advanceUntilDue(t, e)
-	if after := s.MustGet(t, e); after.Outbox.Head().Attempts != 1 || after.Outbox.UnrecordedAttempts != 0 {
-		t.Errorf("%d attempts and %d unrecorded ones, want 1 and 0", after.Outbox.Head().Attempts,
-			after.Outbox.UnrecordedAttempts)
-	}
-	wait := s.nextAttempt(t, e)
-	if wait < 4*time.Second || wait > 6*time.Second {
-		t.Errorf("the second attempt after %s, want 5 s ±20 %%", wait)
-	}
-}
-
 // An endpoint that is enabled while a notification is being parked does not keep it parked.
 func TestParkedAtEnabledEndpoint(t *testing.T) {
 	s := newFixture(t)

@@ -91,13 +91,21 @@ func TestOnlyNewConflictsAreCounted(t *testing.T) {
 	}
 }
 
-// decision "notifications": a dead letter whose attempts are unrecorded counts for the alarm.
+// decision "notifications": a lease whose outcome was lost costs no attempt. A dead letter whose attempts are all
+// unrecorded counts for the alarm.
 func TestDeadLetterWithoutOutcome(t *testing.T) {
 	s := newFixture(t)
 	e := s.StoreDueNotification("DemoShop_1")
+	s.Ledger.FailNext(storetest.Replace, storetest.NoFault, storetest.FailedBeforeApply)
+	s.runSweep(t)
+	s.AssertReceived(t, 1)
+	e = s.MustGet(t, e)
+	if attempts := e.Outbox.Head().Attempts; attempts != 0 || e.Outbox.UnrecordedAttempts != 1 {
+		t.Errorf("%d attempts and %d unrecorded ones, want 0 and 1", attempts, e.Outbox.UnrecordedAttempts)
+	}
 	e.Outbox.UnrecordedAttempts = ledger.MaxUnrecordedAttempts
 	s.StoreEntry(e)
-	s.runSweep(t)
-	s.AssertReceived(t, 0)
+	s.advanceUntilDue(t, e)
+	s.AssertReceived(t, 1)
 	s.AssertMetric(t, "DeadLetters", 1)
 }
