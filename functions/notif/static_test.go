@@ -1,8 +1,6 @@
 package notif_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"mobilegateway/proof/kits/deliverytest"
@@ -52,25 +50,12 @@ func TestStaticCallback(t *testing.T) {
 
 // decision "static-callbacks": a forged callback gets 404, and costs no call of the ledger.
 func TestForgedStaticCallback(t *testing.T) {
-	for name, change := range map[string]func(*operationtest.Event){
-		"another secret":           func(e *operationtest.Event) { e.SetPathParameter("secret", "x") },
-		"no secret":                func(e *operationtest.Event) { e.SetPathParameter("secret", "") },
-		"an unknown account":       func(e *operationtest.Event) { e.SetPathParameter("account", "ci") },
-		"an unknown platform":      func(e *operationtest.Event) { e.SetPathParameter("platform", "zz") },
-		"without static addresses": func(e *operationtest.Event) { e.SetPathParameter("platform", "mtn-momo") },
-		"another case":             func(e *operationtest.Event) { e.SetPathParameter("platform", "Wave-Checkout") },
-		"an unreadable body":       func(e *operationtest.Event) { e.SetPathParameter("secret", "x").SetRawBody("{") },
-		"another method":           func(e *operationtest.Event) { e.SetField("httpMethod", "PUT") },
-	} {
+	deliverytest.CheckForgedStatic(t, func(t testing.TB) *deliverytest.DeliveryFixture {
 		k := newFixture(t, "Successful")
 		storeWavePayment(k)
-		e := waveEvent(t)
-		change(e)
-		if response := k.Send(t, e); response.Status != 404 {
-			t.Errorf("%s: response %d %s, want 404", name, response.Status, response.Body)
-		}
-		assertCalls(t, k, 0, 0)
-	}
+		return k
+	}, waveEvent, "mtn-momo")
+	newFixture(t, "").Send(t, waveEvent(t).SetPathParameter("platform", "Wave-Checkout")).AssertError(t, 404, "900906")
 	k := serveCallbacks(deliverytest.NewWithDriver(t, &deliverytest.Operator{}, deliverytest.MinimalDriver{}))
 	k.Send(t, waveEvent(t)).AssertError(t, 404, "900906")
 }
@@ -143,17 +128,10 @@ func TestUnreadStaticCallback(t *testing.T) {
 	}
 }
 
-// verifierWithError is a driver whose account cannot be read.
-type verifierWithError struct{ *deliverytest.Operator }
-
-func (verifierWithError) VerifyStaticCallback(context.Context, operator.StaticCallback) (bool, error) {
-	return false, errors.New("the credentials cannot be read")
-}
-
 // Without an effect the platform gets 503, and sends the callback again.
 func TestStaticCallbackFails(t *testing.T) {
 	o := &deliverytest.Operator{}
-	k := serveCallbacks(deliverytest.NewWithDriver(t, o, verifierWithError{o}))
+	k := serveCallbacks(deliverytest.NewWithDriver(t, o, deliverytest.UnreadableAccount{Operator: o}))
 	storeWavePayment(k)
 	k.Send(t, waveEvent(t)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 	assertCalls(t, k, 0, 0)

@@ -2,7 +2,6 @@ package receipt_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -131,24 +130,12 @@ func TestStaticReceiptIsKept(t *testing.T) {
 
 // A forged receipt gets 404, and costs no call of the ledger.
 func TestForgedStaticReceipt(t *testing.T) {
-	for name, change := range map[string]func(*operationtest.Event){
-		"another secret":      func(e *operationtest.Event) { e.SetPathParameter("secret", "x") },
-		"an unknown account":  func(e *operationtest.Event) { e.SetPathParameter("account", "ci") },
-		"an unknown platform": func(e *operationtest.Event) { e.SetPathParameter("platform", "zz") },
-		"no static address":   func(e *operationtest.Event) { e.SetPathParameter("platform", "orange") },
-		"an unreadable body":  func(e *operationtest.Event) { e.SetPathParameter("secret", "x").SetRawBody("{") },
-	} {
+	deliverytest.CheckForgedStatic(t, func(t testing.TB) *deliverytest.DeliveryFixture {
 		k := newStaticFixture(t)
 		storeMessage(k, smsAccount)
 		bind(t, k)
-		writes := k.Ledger.WriteCount()
-		e := staticEvent(t, ledger.DeliveredToTerminal)
-		change(e)
-		k.Send(t, e).AssertError(t, 404, "900906")
-		if got := k.Ledger.WriteCount() - writes + k.Ledger.CallCount(storetest.Get); got != 0 {
-			t.Errorf("%s: %d calls of the ledger, want none", name, got)
-		}
-	}
+		return k
+	}, func(t testing.TB) *operationtest.Event { return staticEvent(t, ledger.DeliveredToTerminal) }, "orange")
 	k := serveStatic(t, deliverytest.MinimalDriver{})
 	k.Send(t, staticEvent(t, ledger.DeliveredToTerminal)).AssertError(t, 404, "900906")
 }
@@ -186,16 +173,9 @@ func TestStaticReceiptWithoutEffect(t *testing.T) {
 	k.AssertCommitted(t, staticEvent(t, ledger.DeliveredToTerminal))
 }
 
-// unreadableAccount is a driver whose account cannot be read.
-type unreadableAccount struct{ *deliverytest.Operator }
-
-func (unreadableAccount) VerifyStaticCallback(context.Context, operator.StaticCallback) (bool, error) {
-	return false, errors.New("the credentials cannot be read")
-}
-
 // After a failure the platform gets 503, and its repeat has the effect.
 func TestStaticReceiptFails(t *testing.T) {
-	k := serveStatic(t, unreadableAccount{&deliverytest.Operator{}})
+	k := serveStatic(t, deliverytest.UnreadableAccount{Operator: &deliverytest.Operator{}})
 	k.Send(t, staticEvent(t, ledger.DeliveredToTerminal)).AssertError(t, 503, "SVC0001", "PDK_SMSW_0013")
 	for _, operation := range []storetest.Operation{storetest.FindMessage, storetest.Get, storetest.Replace} {
 		for _, fault := range []storetest.Fault{storetest.FailedBeforeApply, storetest.LostResponse} {

@@ -1,12 +1,15 @@
 package deliverytest
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"mobilegateway/proof/kits/operationtest"
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/operator"
 )
 
 // ForgedCallback is the valid callback that CheckForged changes.
@@ -63,4 +66,40 @@ func CheckForged(t *testing.T, newFixture func(testing.TB) *DeliveryFixture, c F
 	check("an unknown id", 1, func(k *DeliveryFixture) *operationtest.Event {
 		return c.NewEvent(t, k, operator, unknownID)
 	})
+}
+
+// CheckForgedStatic checks that forged callbacks to the one address of an account get 404 without a call of the ledger
+// (decision "static-callbacks"). newFixture stores the transaction that newEvent, the valid callback, is about.
+// withoutStatic is a platform without such an address.
+func CheckForgedStatic(
+	t *testing.T, newFixture func(testing.TB) *DeliveryFixture, newEvent func(testing.TB) *operationtest.Event,
+	withoutStatic string,
+) {
+	t.Helper()
+	for name, change := range map[string]func(*operationtest.Event){
+		"another secret":           func(e *operationtest.Event) { e.SetPathParameter("secret", "x") },
+		"no secret":                func(e *operationtest.Event) { e.SetPathParameter("secret", "") },
+		"an unknown account":       func(e *operationtest.Event) { e.SetPathParameter("account", "ci") },
+		"an unknown platform":      func(e *operationtest.Event) { e.SetPathParameter("platform", "zz") },
+		"without static addresses": func(e *operationtest.Event) { e.SetPathParameter("platform", withoutStatic) },
+		"an unreadable body":       func(e *operationtest.Event) { e.SetPathParameter("secret", "x").SetRawBody("{") },
+		"another method":           func(e *operationtest.Event) { e.SetField("httpMethod", "PUT") },
+	} {
+		t.Run("decision static-callbacks: "+name, func(t *testing.T) {
+			k, e := newFixture(t), newEvent(t)
+			before := k.Ledger.WriteCount()
+			change(e)
+			k.Send(t, e).AssertError(t, 404, "900906")
+			got := [3]int{k.Ledger.CallCount(storetest.Get), k.Ledger.WriteCount() - before, len(k.Operator.Lookups())}
+			operationtest.AssertEqual(t, "reads, writes and lookups", got, [3]int{})
+		})
+	}
+}
+
+// UnreadableAccount is a driver whose account cannot be read.
+type UnreadableAccount struct{ *Operator }
+
+// VerifyStaticCallback implements operator.StaticCallbackVerifier.
+func (UnreadableAccount) VerifyStaticCallback(context.Context, operator.StaticCallback) (bool, error) {
+	return false, errors.New("the credentials cannot be read")
 }
