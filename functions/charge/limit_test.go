@@ -176,37 +176,6 @@ func TestDailyAmountAfterACrash(t *testing.T) {
 	}
 }
 
-// A rate costs one write for each request. A daily amount costs one transaction for a first request, and another one
-// for a refund. Limits that are off cost nothing.
-func TestLimitWriteCount(t *testing.T) {
-	w, _ := suite.SendFirst(t)
-	if w.LimitStore.WriteCount() != 0 {
-		t.Error("limits that are off are written")
-	}
-	w = newFixtureWithDailyLimit(t, 2000)
-	w.UpdateDemo(func(p *merchant.Profile) { p.RequestsPerSecond = 100 })
-	assertWrites := func(name string, e *operationtest.Event, wantRates, wantAmounts int) {
-		t.Helper()
-		rates, amounts := -w.LimitStore.CallCount(storetest.UpdateRate), -w.LimitStore.CallCount(storetest.Adjust)
-		w.Send(t, e)
-		rates += w.LimitStore.CallCount(storetest.UpdateRate)
-		amounts += w.LimitStore.CallCount(storetest.Adjust)
-		if rates != wantRates || amounts != wantAmounts {
-			t.Errorf("%s: %d writes of the rate, %d of amounts; want %d, %d",
-				name, rates, amounts, wantRates, wantAmounts)
-		}
-	}
-	assertWrites("a first charge", newEvent(t), 1, 1)
-	w.AssertCallCounts(t, 1, 1, 1, 1)
-	assertWrites("its repeat", newEvent(t), 1, 0)
-	w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
-	assertWrites("a refused one", newEventNumbered(t, 2), 1, 2)
-	assertWrites("one that is over the limit", newEventNumbered(t, 3).SetBodyPart(amount, "5000"), 1, 1)
-	w.Driver.SetBehaviours(operationtest.LoseResponse)
-	assertWrites("an unknown one", newEventNumbered(t, 4), 1, 1)
-	assertWrites("its retry", newEventNumbered(t, 4), 1, 2)
-}
-
 // decision "merchant-limits": the rate is checked after authentication and before anything else, and it never delays
 // another merchant.
 func TestRate(t *testing.T) {

@@ -166,14 +166,6 @@ func TestUnknownOutcome(t *testing.T) {
 		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.AssertSingleEffect(t, expectedEffect, 2)
 	})
-	t.Run("decision fingerprint: the account is pinned", func(t *testing.T) {
-		w := suite.LoseFirst(t)
-		w.Driver.Account = "a2"
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
-		if got := w.Driver.Calls()[1].Call.AccountID; got != "a1" {
-			t.Errorf("account %s", got)
-		}
-	})
 }
 
 // decision "released" and "outcomes".
