@@ -141,12 +141,6 @@ func TestUnknownOutcome(t *testing.T) {
 		w.Send(t, ussdEvent(t)).AssertRepeatOf(t, first)
 		w.Send(t, ussdEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
 	})
-	t.Run("decision repeat-window: the web never sends after it", func(t *testing.T) {
-		w := webSuite.LoseFirst(t)
-		w.Clock.Advance(24 * time.Hour)
-		w.Send(t, webEvent(t)).AssertUnknown(t)
-		w.AssertSingleEffect(t, expectedEffect, 1)
-	})
 	t.Run("decision pay-unknown: another body while unknown", func(t *testing.T) {
 		w := webSuite.LoseFirst(t)
 		w.Send(t, webEvent(t).SetBodyPart("amount", 1)).AssertError(t, 409, "SVC0005", order, "order_id")
