@@ -145,20 +145,6 @@ func TestLimitStoreFailure(t *testing.T) {
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.AssertSingleEffect(t, expectedEffect, 2)
 	})
-	t.Run("a failed refund stays counted, and the response is the same", func(t *testing.T) {
-		w := newFixtureWithDailyLimit(t, 600)
-		calls := 0
-		w.LimitStore.InjectFaults(func(storetest.Call) storetest.Fault {
-			if calls++; calls > 1 {
-				return storetest.FailedBeforeApply
-			}
-			return storetest.NoFault
-		})
-		w.Driver.SetBehaviours(operationtest.RefuseFinally("POL1000"))
-		w.Send(t, newEvent(t)).AssertError(t, 403, "POL1000")
-		w.AssertDailySum(t, 500)
-		w.AssertCounted(t, "LimitStoreFailures")
-	})
 }
 
 // A crash never leaves too little counted, and the retry counts nothing twice.

@@ -127,7 +127,6 @@ func TestEntitlement(t *testing.T) {
 		event  *operationtest.Event
 		change func(*merchant.Profile)
 	}{
-		{"not the operation", newEvent(t), func(p *merchant.Profile) { p.Operations = []string{"sms"} }},
 		{"not the country", cameroon, func(p *merchant.Profile) { p.Countries = []string{"CI"} }},
 		{"no country", newEvent(t), func(p *merchant.Profile) { p.Countries = nil }},
 		{"no operator", newEvent(t), func(p *merchant.Profile) { p.Operators = nil }},
