@@ -102,7 +102,6 @@ func TestEntitlement(t *testing.T) {
 		{"decision pay-order-id: another case", orderEvent(t, "demoshop_1"), unchanged},
 		{"not the operation", webEvent(t), func(p *merchant.Profile) { p.Operations = []string{"charge"} }},
 		{"not the country", webEvent(t), func(p *merchant.Profile) { p.Countries = []string{"SN"} }},
-		{"not the operator", webEvent(t), func(p *merchant.Profile) { p.Operators = []string{"sandbox"} }},
 	} {
 		operationtest.CheckEntitlement(t, newFixture(t), c.name, c.event, c.change)
 	}
