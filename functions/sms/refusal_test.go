@@ -125,9 +125,8 @@ func senderStep() operationtest.Step {
 // decision "authentication".
 func TestEntitlement(t *testing.T) {
 	for name, change := range map[string]func(*merchant.Profile){
-		"not the operation": func(p *merchant.Profile) { p.Operations = []string{"charge"} },
-		"not the country":   func(p *merchant.Profile) { p.Countries = []string{"SN"} },
-		"no operator":       func(p *merchant.Profile) { p.Operators = nil },
+		"not the country": func(p *merchant.Profile) { p.Countries = []string{"SN"} },
+		"no operator":     func(p *merchant.Profile) { p.Operators = nil },
 	} {
 		operationtest.CheckEntitlement(t, newFixture(t), name, newEvent(t), change)
 	}
