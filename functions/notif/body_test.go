@@ -76,7 +76,7 @@ func TestTolerantParsing(t *testing.T) {
 			e.SetBodyPart("user_msisdn", "").SetBodyPart("Transaction-id", "").SetBodyPart("notif_token", "")
 		},
 		"numbers": func(e *operationtest.Event) {
-			e.SetBodyPart("user_msisdn", 2250709998877).SetBodyPart("Transaction-id", 12)
+			e.SetBodyPart("user_msisdn", 2250709998877).SetBodyPart("Transaction-id", 12).SetBodyPart("amount", 500)
 		},
 		"objects": func(e *operationtest.Event) {
 			e.SetBodyPart("user_msisdn", map[string]any{}).SetBodyPart("Transaction-id", []any{})

@@ -260,12 +260,6 @@ func TestAmountAndCurrency(t *testing.T) {
 			}
 		})
 	}
-	for _, same := range []any{"500", "500.00", "0500", 500} {
-		k := newFixture(t, "Successful")
-		e := k.StorePendingPayment(order)
-		k.AssertCommitted(t, newEvent(t, k).SetBodyPart("amount", same))
-		k.AssertEntry(t, e, successful)
-	}
 }
 
 // A final status never changes. A contradiction is a conflict, counted once (decision "pay-statuses").
