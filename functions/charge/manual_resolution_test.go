@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"mobilegateway/proof/kits/operationtest"
-	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -43,13 +42,6 @@ func TestResolvedManuallyAsApplied(t *testing.T) {
 	t.Run("decision unknown-by-hand: another body creates no response", func(t *testing.T) {
 		w := unknown(t)
 		w.Send(t, otherBodyEvent(t)).AssertError(t, 409, "SVC0005", "c-1001", correlator)
-		w.Send(t, newEvent(t)).AssertStatus(t, 201)
-		w.AssertSingleEffect(t, expectedEffect, 1)
-	})
-	t.Run("decision unknown-by-hand: a response that cannot be stored is not sent", func(t *testing.T) {
-		w := unknown(t)
-		w.Ledger.FailNext(storetest.Replace, storetest.FailedBeforeApply)
-		w.Send(t, newEvent(t)).AssertUnknown(t)
 		w.Send(t, newEvent(t)).AssertStatus(t, 201)
 		w.AssertSingleEffect(t, expectedEffect, 1)
 	})
