@@ -40,6 +40,7 @@ func mustReserve(t testing.TB, w *operationtest.Fixture) *operation.Attempt {
 }
 
 // assertReserveFails checks the fault of a reservation that is refused, or that finds the entry of another attempt.
+// Credentials without a usable account have the alarm of refused ones.
 func assertReserveFails(t testing.TB, w *operationtest.Fixture, rule string, want fault.Fault) {
 	t.Helper()
 	a := w.NewAttempt(newEntry("f"))
@@ -53,6 +54,7 @@ func assertReserveFails(t testing.TB, w *operationtest.Fixture, rule string, wan
 		t.Errorf("%s: fault %s in %q, value %q; want %s in %q, value %q",
 			rule, f.Kind, f.Part, f.Value, want.Kind, want.Part, want.Value)
 	}
+	assertCounted(t, a.Request, "OperatorAuthFailures", want.Kind == fault.IntegrationRejected)
 }
 
 func kindOf(err error) fault.Kind { return fault.FromError(err).Kind }
@@ -327,17 +329,6 @@ func TestOutcomeMetrics(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Credentials without a usable account have the alarm of refused ones.
-func TestUnusableCredentialsAreCounted(t *testing.T) {
-	w := operationtest.New(t)
-	w.Driver.AccountErr = fault.New(fault.IntegrationRejected)
-	a := w.NewAttempt(newEntry("f"))
-	if _, err := w.Pipeline.Reserve(t.Context(), a, nil); kindOf(err) != fault.IntegrationRejected {
-		t.Fatal(err)
-	}
-	assertCounted(t, a.Request, "OperatorAuthFailures", true)
 }
 
 func TestStoredResponse(t *testing.T) {
