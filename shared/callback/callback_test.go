@@ -3,10 +3,10 @@ package callback
 import (
 	"context"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"math/rand"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,37 +185,6 @@ func TestOldKeysStillVerify(t *testing.T) {
 	}
 }
 
-func TestUnknownKeyNumberRefreshesSecret(t *testing.T) {
-	at := start.Add(time.Hour)
-	newer := &fakeSecretSource{text: ringText(t, start, start)}
-	token := mustRing(t, newKeys(newer, &at)).Sign(orderPath)
-
-	late := &fakeSecretSource{text: ringText(t, start)}
-	keys := newKeys(late, &at)
-	mustRing(t, keys) // the cache has the secret without the key
-	late.text = newer.text
-	if !mustVerify(t, keys, orderPath, token) {
-		t.Error("the token is refused after its key was added")
-	}
-}
-
-func TestForgedKeyNumbersAreRateLimited(t *testing.T) {
-	ctx, at := context.Background(), start
-	v := &fakeSecretSource{text: ringText(t, start)}
-	keys := newKeys(v, &at)
-	for number := range 200 {
-		raw := make([]byte, tokenSize)
-		binary.BigEndian.PutUint16(raw, uint16(number))
-		token := base64.RawURLEncoding.EncodeToString(raw)
-		if _, good, _ := keys.Verify(ctx, PaymentPath("orange", "DemoShop_1"), token); good {
-			t.Errorf("forged number %d is accepted", number)
-		}
-	}
-	if v.fetches > 2 {
-		t.Errorf("forged numbers caused %d fetches, want the first and one refresh", v.fetches)
-	}
-}
-
 func TestMalformedTokenReadsNoSecret(t *testing.T) {
 	at := start
 	v := &fakeSecretSource{err: errors.New("must not be read")}
@@ -248,21 +217,6 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("Verify(%q, %q) accepts what was not signed", somePath, token)
 		}
 	})
-}
-
-// A callback with a key that a function cannot read is not refused: the operator calls again.
-func TestVerifyWithoutTheRotatedKey(t *testing.T) {
-	at := start
-	stale := &fakeSecretSource{text: ringText(t, start)}
-	keys := newKeys(stale, &at)
-	mustRing(t, keys)
-	stale.err = errors.New("gone")
-	rotated := &fakeSecretSource{text: ringText(t, start, start)}
-	at = start.Add(time.Hour)
-	token := mustRing(t, newKeys(rotated, &at)).Sign(orderPath)
-	if _, good, err := keys.Verify(t.Context(), orderPath, token); good || err == nil {
-		t.Errorf("Verify = %v, %v; want an error, so that the response is 503", good, err)
-	}
 }
 
 // entryOf returns an entry that was created and last reserved at times.
@@ -335,5 +289,31 @@ func TestRevokedKeyEndsWithinAMinute(t *testing.T) {
 	at = at.Add(keyring.SigningDelay - keyring.RenewalInterval)
 	if ring := mustRing(t, keys); ring.NotYet != nil || !mustVerify(t, keys, orderPath, ring.Sign(orderPath)) {
 		t.Error("the next key does not sign a minute after it was stored")
+	}
+}
+
+// decision "key-rings": a function that cannot renew its ring signs with an old key. The entry names it, so that it
+// verifies at any time, but not once it is revoked.
+func TestNamedKeyVerifiesAtAnyTime(t *testing.T) {
+	at := start.Add(24 * time.Hour)
+	v := &fakeSecretSource{text: ringText(t, start, start.Add(time.Hour), start.Add(2*time.Hour))}
+	keys := newKeys(v, &at)
+	entry := entryOf(at, at)
+	for _, named := range [][]int{nil, {1}, {1, 2}} {
+		entry.Route.CallbackKeys = named
+		for number := 1; number <= 3; number++ {
+			want := number == 3 || slices.Contains(named, number)
+			if got, err := (Proof{keys, number}).Covers(t.Context(), entry); got != want || err != nil {
+				t.Errorf("key %d for an entry of the keys %v: %v, %v, want %v", number, named, got, err, want)
+			}
+		}
+	}
+	text, err := keyring.RevokeKey(v.text, 1, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked, err := keyring.Parse(text)
+	if err != nil || MayHaveSigned(revoked, 1, entry, life) || !MayHaveLost(revoked, entry, life) {
+		t.Errorf("after the revocation of key 1 it verifies, or the entry does not count as lost: %v", err)
 	}
 }
