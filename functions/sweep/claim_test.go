@@ -91,7 +91,7 @@ func TestAnotherAmountEndsNoClaim(t *testing.T) {
 	})
 }
 
-// Without a lookup a claim is only listed, daily from 48 hours on.
+// Without a lookup a payment waits for the callback or a person. Its claim is only listed, daily from 48 hours on.
 func TestClaimAtAnOperatorWithoutLookup(t *testing.T) {
 	o := &deliverytest.Operator{}
 	s := serveSweep(deliverytest.NewWithDriver(t, o, deliverytest.MinimalDriver{Driver: o}))
@@ -102,5 +102,6 @@ func TestClaimAtAnOperatorWithoutLookup(t *testing.T) {
 		assertWait(t, s.advanceUntilDue(t, e), ledger.FlaggedClaimInterval)
 	}
 	s.AssertMetric(t, "StaleUnknownOutcomes", before+5)
+	s.AssertMetric(t, "LookupFailures", 0)
 	s.AssertEntry(t, e, summary{State: ledger.Done, Status: ledger.Pending, Claim: ledger.Successful, Due: true})
 }
