@@ -49,7 +49,12 @@ func anHour(*ledger.Entry) time.Duration { return time.Hour }
 
 func (b *bench) reserve(t *testing.T, kind ledger.Kind, fingerprint string, want ledger.Verdict) *ledger.Entry {
 	t.Helper()
-	e, verdict, err := b.Reserve(context.Background(), b.request(kind, fingerprint), anHour)
+	return b.reserveRequest(t, b.request(kind, fingerprint), want)
+}
+
+func (b *bench) reserveRequest(t *testing.T, request *ledger.Entry, want ledger.Verdict) *ledger.Entry {
+	t.Helper()
+	e, verdict, err := b.Reserve(context.Background(), request, anHour)
 	if err != nil || verdict != want {
 		t.Fatalf("Reserve = %v, %v; want %v", verdict, err, want)
 	}

@@ -85,9 +85,7 @@ func TestReserveLeavesTheRequestUnchanged(t *testing.T) {
 	b := newBench(t)
 	request := b.request(ledger.Charge, "f")
 	before := request.Clone()
-	if _, _, err := b.Reserve(context.Background(), request, anHour); err != nil {
-		t.Fatal(err)
-	}
+	b.reserveRequest(t, request, ledger.NewReservation)
 	if diff := cmp.Diff(before, request); diff != "" {
 		t.Errorf("the request was changed:\n%s", diff)
 	}
@@ -97,10 +95,7 @@ func TestReserveOverAnExpiredMessage(t *testing.T) {
 	b := newBench(t)
 	request := b.request(ledger.SMS, "f")
 	request.ExpireAt = start.Add(time.Hour)
-	e, _, err := b.Reserve(context.Background(), request, anHour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := b.reserveRequest(t, request, ledger.NewReservation)
 	b.storeOutcome(t, e, done)
 	b.wait(time.Hour - time.Millisecond)
 	b.reserve(t, ledger.SMS, "f", ledger.KeyTaken)
@@ -183,10 +178,7 @@ func TestStoreOutcomeAfterACallback(t *testing.T) {
 		b := newBench(t)
 		request := b.request(ledger.Payment, "f")
 		request.Outbox.URL = "https://shop.example/"
-		e, _, err := b.Reserve(context.Background(), request, anHour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := b.reserveRequest(t, request, ledger.NewReservation)
 		callback := func(e *ledger.Entry) (ledger.Transition, error) {
 			finalStatus(ledger.Successful)(e)
 			return ledger.EndPayment, nil

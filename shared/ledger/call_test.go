@@ -40,42 +40,32 @@ func TestCallAttempts(t *testing.T) {
 	lapsed := ledger.CallAttempt{At: start, Outcome: "lapsed"}
 	markLapsed := func(e *ledger.Entry) { e.MarkLapsed(start.Add(time.Hour), start.Add(time.Hour)) }
 	for name, c := range map[string]struct {
-		steps []func(*ledger.Entry)
-		want  []ledger.CallAttempt
+		before func(*ledger.Entry)
+		want   []ledger.CallAttempt
 	}{
-		"a success at once keeps none": {[]func(*ledger.Entry){apply("owner", called(done, callDone), soon)}, nil},
-		"unknown, then a success": {[]func(*ledger.Entry){
-			apply("owner", called(unknown, callTimedOut), soon), takenOver,
-			apply("successor", called(done, callDone), later),
-		}, []ledger.CallAttempt{timedOut, success}},
-		"released": {[]func(*ledger.Entry){
-			apply("owner", called(released, callUnavailable), soon),
-		}, []ledger.CallAttempt{
+		"a success at once keeps none": {apply("owner", called(done, callDone), soon), nil},
+		"unknown, then a success": {steps(apply("owner", called(unknown, callTimedOut), soon), takenOver,
+			apply("successor", called(done, callDone), later)), []ledger.CallAttempt{timedOut, success}},
+		"released": {apply("owner", called(released, callUnavailable), soon), []ledger.CallAttempt{
 			{At: start, Millis: 1500, Outcome: "not-applied", Reason: "unavailable", HTTPStatus: 503, Response: 503},
 		}},
-		"not applied after unknown: the response is 504": {[]func(*ledger.Entry){
-			apply("owner", called(unknown, callTimedOut), soon), takenOver,
-			apply("successor", called(unknown, callUnavailable), later),
-		}, []ledger.CallAttempt{timedOut, {
+		"not applied after unknown: the response is 504": {steps(apply("owner", called(unknown, callTimedOut), soon),
+			takenOver, apply("successor", called(unknown, callUnavailable), later)), []ledger.CallAttempt{timedOut, {
 			At: second, Millis: 2000, Outcome: "not-applied", Reason: "unavailable", HTTPStatus: 503, Response: 504,
 		}}},
-		"a lapse by the sweep":  {[]func(*ledger.Entry){markLapsed}, []ledger.CallAttempt{lapsed}},
-		"a lapse by a takeover": {[]func(*ledger.Entry){takenOver}, []ledger.CallAttempt{lapsed}},
-		"a lapse by both":       {[]func(*ledger.Entry){markLapsed, takenOver}, []ledger.CallAttempt{lapsed}},
-		"an outcome after a lapse": {[]func(*ledger.Entry){
-			markLapsed, apply("owner", called(unknown, callTimedOut), soon),
-		}, []ledger.CallAttempt{timedOut}},
-		"a former owner's success": {[]func(*ledger.Entry){takenOver, apply("owner", called(done, callDone), later)},
+		"a lapse by the sweep":  {markLapsed, []ledger.CallAttempt{lapsed}},
+		"a lapse by a takeover": {takenOver, []ledger.CallAttempt{lapsed}},
+		"a lapse by both":       {steps(markLapsed, takenOver), []ledger.CallAttempt{lapsed}},
+		"an outcome after a lapse": {steps(markLapsed, apply("owner", called(unknown, callTimedOut), soon)),
+			[]ledger.CallAttempt{timedOut}},
+		"a former owner's success": {steps(takenOver, apply("owner", called(done, callDone), later)),
 			[]ledger.CallAttempt{lapsed, {At: later, Outcome: "succeeded", HTTPStatus: 201, Response: 201}}},
 		"a former owner's failure": {
-			[]func(*ledger.Entry){takenOver, apply("owner", called(unknown, callTimedOut), later)},
+			steps(takenOver, apply("owner", called(unknown, callTimedOut), later)),
 			[]ledger.CallAttempt{lapsed}},
-		"a person's decision is not a call": {[]func(*ledger.Entry){outcome(unknown), outcome(refused)}, nil},
+		"a person's decision is not a call": {steps(outcome(unknown), outcome(refused)), nil},
 	} {
-		e := reserved(ledger.Charge)
-		for _, step := range c.steps {
-			step(e)
-		}
+		e := entryAfter(ledger.Charge, c.before)
 		if diff := cmp.Diff(c.want, e.Call.Attempts); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

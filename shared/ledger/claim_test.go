@@ -20,21 +20,20 @@ func TestClaimFlagged(t *testing.T) {
 		"a year later":         {claimed(ledger.Successful), 365 * 24 * time.Hour, true},
 		"a claim of failure":   {claimed(ledger.Failed), patience, false},
 		"no claim":             {func(*ledger.Entry) {}, patience, false},
-		"the payment is final": {both(claimed(ledger.Successful), finalStatus(ledger.Successful)), patience, false},
+		"the payment is final": {steps(claimed(ledger.Successful), finalStatus(ledger.Successful)), patience, false},
 		"the release was confirmed": {
-			both(outcome(released), claimed(ledger.Successful), finalStatus(ledger.Failed)), patience, false,
+			steps(outcome(released), claimed(ledger.Successful), finalStatus(ledger.Failed)), patience, false,
 		},
-		"a released payment": {both(outcome(released), claimed(ledger.Successful)), patience, true},
+		"a released payment": {steps(outcome(released), claimed(ledger.Successful)), patience, true},
 		"the claim again": {
-			both(claimed(ledger.Successful), claimedLater(ledger.Successful)), patience, true,
+			steps(claimed(ledger.Successful), claimedLater(ledger.Successful)), patience, true,
 		},
-		"a claim of failure after it": {both(claimed(ledger.Successful), claimedLater(ledger.Failed)), patience, true},
+		"a claim of failure after it": {steps(claimed(ledger.Successful), claimedLater(ledger.Failed)), patience, true},
 		"a claim of success after a claim of failure, from then": {
-			both(claimed(ledger.Failed), claimedLater(ledger.Successful)), patience, false,
+			steps(claimed(ledger.Failed), claimedLater(ledger.Successful)), patience, false,
 		},
 	} {
-		e := reserved(ledger.Payment)
-		c.before(e)
+		e := entryAfter(ledger.Payment, c.before)
 		now := start.Add(c.age)
 		if got := e.ClaimFlagged(now); got != c.want {
 			t.Errorf("%s: flagged %v, want %v", name, got, c.want)
@@ -75,9 +74,7 @@ func TestAPersonEndsAClaim(t *testing.T) {
 		},
 	} {
 		for manually, want := range map[string]string{"successful": c.paid, "failed": c.failed} {
-			e := reserved(ledger.Payment)
-			c.before(e)
-			claimed(ledger.Successful)(e)
+			e := entryAfter(ledger.Payment, c.before, claimed(ledger.Successful))
 			now := start.Add(ledger.ClaimFlagAfter)
 			if !e.ClaimFlagged(now) || !e.OutcomeUncertain(now) {
 				t.Errorf("%s: not listed for a person", name)
@@ -86,6 +83,9 @@ func TestAPersonEndsAClaim(t *testing.T) {
 				t.Errorf("%s as %s: %v", name, manually, err)
 			}
 			assertSummary(t, name+" as "+manually, e, want)
+			if kept := e.Manual; kept.Outcome != manually || kept.Who != "ama" || !kept.At.Equal(now) {
+				t.Errorf("%s as %s: kept resolution %+v", name, manually, kept)
+			}
 			if e.ClaimFlagged(now) || e.OutcomeUncertain(now) || e.LookupDue(now.Add(time.Hour)) {
 				t.Errorf("%s as %s: still waits for a person or a lookup", name, manually)
 			}
@@ -96,9 +96,7 @@ func TestAPersonEndsAClaim(t *testing.T) {
 // A new request under the key of a release keeps the claim: only a final lookup or a person ends it.
 func TestATakeoverKeepsTheClaim(t *testing.T) {
 	for name, release := range map[string]ledger.CallOutcome{"the same body": released, "another body": unbound} {
-		e := reserved(ledger.Payment)
-		outcome(release)(e)
-		claimed(ledger.Successful)(e)
+		e := entryAfter(ledger.Payment, outcome(release), claimed(ledger.Successful))
 		next := e.TakeOver(reserved(ledger.Payment), "later", start.Add(time.Hour))
 		if want := e.Claim; next.Claim != want {
 			t.Errorf("%s: the claim is %+v, want %+v", name, next.Claim, want)

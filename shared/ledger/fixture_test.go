@@ -28,9 +28,7 @@ func reserved(kind ledger.Kind) *ledger.Entry {
 
 // pendingPayment is an accepted payment with its first lookup a minute after start.
 func pendingPayment() *ledger.Entry {
-	e := reserved(ledger.Payment)
-	e.ApplyOutcome("owner", done, start)
-	return e
+	return entryAfter(ledger.Payment, outcome(done))
 }
 
 // message is an SMS that was sent, with the notifications of the statuses in its outbox.
@@ -79,13 +77,22 @@ func claimed(s ledger.Status) func(*ledger.Entry) {
 	return func(e *ledger.Entry) { e.AddClaim(claimOf(s), start) }
 }
 
-// both makes steps one after the other.
-func both(steps ...func(*ledger.Entry)) func(*ledger.Entry) {
+// steps makes steps one after the other; nil is none.
+func steps(list ...func(*ledger.Entry)) func(*ledger.Entry) {
 	return func(e *ledger.Entry) {
-		for _, step := range steps {
-			step(e)
+		for _, step := range list {
+			if step != nil {
+				step(e)
+			}
 		}
 	}
+}
+
+// entryAfter is a new reservation after some steps.
+func entryAfter(kind ledger.Kind, list ...func(*ledger.Entry)) *ledger.Entry {
+	e := reserved(kind)
+	steps(list...)(e)
+	return e
 }
 
 func receipt(s ledger.Status) func(*ledger.Entry) {

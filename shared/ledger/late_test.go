@@ -30,6 +30,12 @@ func TestChargeNotif(t *testing.T) {
 			}
 		}
 	}
+	retried := func(o ledger.CallOutcome) step {
+		return func(e *ledger.Entry, now time.Time) {
+			retry(e, now)
+			e.ApplyOutcome("retry", o, now)
+		}
+	}
 	wait := func(*ledger.Entry, time.Time) {}
 	lapse := func(e *ledger.Entry, now time.Time) { e.MarkLapsed(now, now) }
 	first := apply("owner", addressed(done))
@@ -43,23 +49,15 @@ func TestChargeNotif(t *testing.T) {
 		{"lapsed, manually", []step{wait, resolve("applied", "owner", url)}, ledger.Successful},
 		{"marked as lapsed, manually", []step{wait, lapse, resolve("applied", "owner", url)}, ledger.Successful},
 		{"off in the profile", []step{apply("owner", unknown), resolve("applied", "owner", "")}, ""},
-		{"the retry's response reports it", []step{apply("owner", unknown), func(e *ledger.Entry, now time.Time) {
-			retry(e, now)
-			e.ApplyOutcome("retry", addressed(done), now)
-		}}, ""},
-		{"the retry's refusal reports it", []step{apply("owner", unknown), func(e *ledger.Entry, now time.Time) {
-			retry(e, now)
-			e.ApplyOutcome("retry", addressed(refused), now)
-		}}, ""},
+		{"the retry's response reports it", []step{apply("owner", unknown), retried(addressed(done))}, ""},
+		{"the retry's refusal reports it", []step{apply("owner", unknown), retried(addressed(refused))}, ""},
 		{"the retry is at work when the first attempt succeeds", []step{apply("owner", unknown),
 			func(e *ledger.Entry, now time.Time) {
 				retry(e, now)
 				first(e, now)
 			}}, ""},
-		{"the retry got 504 before the first attempt succeeds", []step{lapse, func(e *ledger.Entry, now time.Time) {
-			retry(e, now)
-			e.ApplyOutcome("retry", unknown, now)
-		}, first}, ledger.Successful},
+		{"the retry got 504 before the first attempt succeeds", []step{lapse, retried(unknown), first},
+			ledger.Successful},
 		{"the attempt outlived its lease", []step{lapse, first}, ledger.Successful},
 		{"a retry after it makes the response", []step{apply("owner", unknown), resolve("applied", "owner", url),
 			first}, ledger.Successful},
@@ -128,15 +126,13 @@ func TestLateSMS(t *testing.T) {
 		}, sent, "done MessageWaiting 201:done ever-unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := reserved(ledger.SMS)
-			c.before(e)
+			e := entryAfter(ledger.SMS, c.before)
 			e.ApplyOutcome("owner", c.late, start)
 			assertSummary(t, c.name, e, c.want)
 		})
 	}
 	t.Run("its receipt follows in order", func(t *testing.T) {
-		e := reserved(ledger.SMS)
-		lapse(e)
+		e := entryAfter(ledger.SMS, lapse)
 		e.ApplyOutcome("owner", sent, start)
 		e.ApplyReceipt(ledger.DeliveredToTerminal, start)
 		assertSummary(t, "receipt", e, "done DeliveredToTerminal 201:done ever-unknown "+

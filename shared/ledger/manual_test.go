@@ -51,12 +51,6 @@ func TestResolveManually(t *testing.T) {
 			"done successful ever-unknown notify:successful user-sms:due due:1h1m0s"},
 		{"a payment that never ends", payment, accepted, "cancelled", late, nil,
 			"done cancelled 201:done notify:cancelled due:25h1m0s"},
-		{"a claim is kept as a conflict", payment, both(accepted, claimed(ledger.Successful)), "failed", soon, nil,
-			"done failed 201:done conflict:successful/unconfirmed notify:failed due:1h1m0s"},
-		{"a claim on a released payment ends", payment, both(outcome(released), claimed(ledger.Successful)), "failed",
-			late, nil, "released pending conflict:successful/unconfirmed"},
-		{"a success of a released payment", payment, both(outcome(released), claimed(ledger.Successful)), "successful",
-			late, nil, "done successful notify:successful user-sms:due due:25h1m0s"},
 		{"a message whose outcome no source knows stays unknown, and is not due", sms, uncertain, "unknowable", soon,
 			nil, "unknown ever-unknown"},
 		{"a lapsed one too", sms, lapsed, "unknowable", soon, nil, "unknown ever-unknown"},
@@ -75,10 +69,10 @@ func TestResolveManually(t *testing.T) {
 		{"a payment just before the end of its lifetime", payment, accepted, "cancelled", lifetime - time.Millisecond,
 			ledger.ErrStillPending, ""},
 		{"one in flight", charge, inFlight, "applied", time.Second, ledger.ErrAttemptInFlight, ""},
-		{"a later attempt than the decision is about", charge, both(uncertain, ownedBy("later")), "not-applied", soon,
+		{"a later attempt than the decision is about", charge, steps(uncertain, ownedBy("later")), "not-applied", soon,
 			ledger.ErrLaterAttempt, ""},
 		{"a charge that is done", charge, accepted, "not-applied", soon, ledger.ErrOutcomeKnown, ""},
-		{"a message that was received", sms, both(receipt(ledger.DeliveredToTerminal), accepted), "not-applied", soon,
+		{"a message that was received", sms, steps(receipt(ledger.DeliveredToTerminal), accepted), "not-applied", soon,
 			ledger.ErrOutcomeKnown, ""},
 		{"a payment that is final", payment, finalStatus(ledger.Failed), "successful", late,
 			ledger.ErrOutcomeKnown, ""},
@@ -97,8 +91,7 @@ func TestResolveManually(t *testing.T) {
 		{"expired is not a manual outcome", payment, uncertain, "expired", late, ledger.ErrInvalidResolution, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := reserved(c.kind)
-			c.before(e)
+			e := entryAfter(c.kind, c.before)
 			before, now := e.Clone(), start.Add(c.after)
 			if err := e.ResolveManually(manuallyResolved(c.outcome), now); !errors.Is(err, c.err) {
 				t.Fatalf("error %v, want %v", err, c.err)
@@ -125,8 +118,7 @@ func TestResolveManually(t *testing.T) {
 		}
 	})
 	t.Run("a message that was closed as unknowable", func(t *testing.T) {
-		closed := reserved(ledger.SMS)
-		uncertain(closed)
+		closed := entryAfter(ledger.SMS, uncertain)
 		if closed.Unknowable() {
 			t.Error("it is closed before a person closes it")
 		}
@@ -158,8 +150,7 @@ func TestResolveManually(t *testing.T) {
 		}
 	})
 	t.Run("a success after a manual refusal is kept as a conflict", func(t *testing.T) {
-		e := reserved(ledger.Charge)
-		uncertain(e)
+		e := entryAfter(ledger.Charge, uncertain)
 		if err := e.ResolveManually(manuallyResolved("not-applied"), start); err != nil ||
 			!e.ApplyOutcome("owner", done, start) {
 			t.Fatalf("%v, %s", err, summary(e))

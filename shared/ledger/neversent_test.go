@@ -29,13 +29,12 @@ func TestEndNeverSent(t *testing.T) {
 		{"unknown after its lease", func(e *ledger.Entry) {
 			e.MarkLapsed(start.Add(10*time.Minute), start.Add(time.Hour))
 		}, ledger.Applied, "released pending"},
-		{"final", both(outcome(unknown), finalStatus(ledger.Successful)), ledger.Unchanged, ""},
-		{"a claim of success", both(outcome(unknown), claimed(ledger.Successful)), ledger.Unchanged, ""},
-		{"a claim of failure", both(outcome(pending), claimed(ledger.Failed)), ledger.Unchanged, ""},
+		{"final", steps(outcome(unknown), finalStatus(ledger.Successful)), ledger.Unchanged, ""},
+		{"a claim of success", steps(outcome(unknown), claimed(ledger.Successful)), ledger.Unchanged, ""},
+		{"a claim of failure", steps(outcome(pending), claimed(ledger.Failed)), ledger.Unchanged, ""},
 		{"the platform knew the key", outcome(duplicate), ledger.Unchanged, ""},
 	} {
-		e := reserved(ledger.Payment)
-		c.before(e)
+		e := entryAfter(ledger.Payment, c.before)
 		before := summary(e)
 		if c.effect == ledger.Unchanged {
 			c.want = before
@@ -113,8 +112,7 @@ func TestStoreDriverData(t *testing.T) {
 		{"unknown", "owner", outcome(unknown), start, false},
 		{"done", "owner", outcome(done), start, false},
 	} {
-		e := reserved(ledger.Payment)
-		c.before(e)
+		e := entryAfter(ledger.Payment, c.before)
 		got := e.StoreDriverData(c.owner, "driver data", c.now)
 		if got != c.want || (e.DriverData == "driver data") != c.want {
 			t.Errorf("%s: stored %v, driver data %q; want %v", c.name, got, e.DriverData, c.want)
@@ -146,14 +144,13 @@ func TestRequestLookup(t *testing.T) {
 		{"pending", outcome(done), true},
 		{"unknown", outcome(unknown), true},
 		{"unknown, and the merchant has got 201", outcome(pending), true},
-		{"the lookup is due already", both(outcome(done), func(e *ledger.Entry) { e.Poll.At = start }), false},
+		{"the lookup is due already", steps(outcome(done), func(e *ledger.Entry) { e.Poll.At = start }), false},
 		{"the call is in flight", func(*ledger.Entry) {}, false},
 		{"released pending", outcome(released), true},
 		{"refused", outcome(refused), false},
-		{"final", both(outcome(done), finalStatus(ledger.Failed)), false},
+		{"final", steps(outcome(done), finalStatus(ledger.Failed)), false},
 	} {
-		e := reserved(ledger.Payment)
-		c.before(e)
+		e := entryAfter(ledger.Payment, c.before)
 		before := e.Clone()
 		if got := e.RequestLookup(now); got != c.want {
 			t.Errorf("%s: requested %v, want %v: %s", c.name, got, c.want, summary(e))
@@ -184,13 +181,12 @@ func TestEndReleasedLookups(t *testing.T) {
 		before func(*ledger.Entry)
 		want   bool
 	}{
-		{"requested", both(outcome(released), requested), true},
+		{"requested", steps(outcome(released), requested), true},
 		{"not requested", outcome(released), false},
-		{"a claim is open", both(outcome(released), both(claim, requested)), false},
+		{"a claim is open", steps(outcome(released), claim, requested), false},
 		{"not released", outcome(done), false},
 	} {
-		e := reserved(ledger.Payment)
-		c.before(e)
+		e := entryAfter(ledger.Payment, c.before)
 		due := dueAt(e)
 		if got := e.EndReleasedLookups(); got != c.want || got != (e.Poll.At.IsZero() && !due.IsZero()) {
 			t.Errorf("%s: ended %v, want %v: %s", c.name, got, c.want, summary(e))
@@ -206,14 +202,11 @@ func TestContradictionsSince(t *testing.T) {
 		want   int
 	}{
 		{"pending", outcome(done), 0}, {"unknown", outcome(unknown), 0}, {"released", outcome(released), 1},
-		{"failed", both(outcome(done), finalStatus(ledger.Failed)), 1},
-		{"failed, and has contradicted before", func(e *ledger.Entry) {
-			both(outcome(done), finalStatus(ledger.Failed))(e)
-			finalStatus(ledger.Expired)(e)
-		}, 1},
+		{"failed", steps(outcome(done), finalStatus(ledger.Failed)), 1},
+		{"failed, and has contradicted before",
+			steps(outcome(done), finalStatus(ledger.Failed), finalStatus(ledger.Expired)), 1},
 	} {
-		e := reserved(ledger.Payment)
-		c.before(e)
+		e := entryAfter(ledger.Payment, c.before)
 		before := *e.Clone()
 		finalStatus(ledger.Successful)(e)
 		if got := e.ContradictionsSince(before); got != c.want {

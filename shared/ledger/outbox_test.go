@@ -158,6 +158,10 @@ func TestMarkDelivered(t *testing.T) {
 	if diff := cmp.Diff(want, e.Outbox.Delivered[0]); diff != "" {
 		t.Errorf("delivered (-want +got):\n%s", diff)
 	}
+	e.Outbox.MarkDelivered(id(e, ledger.DeliveredToNetwork), now)
+	if e.Outbox.Head() != nil || !dueAt(e).IsZero() || len(e.Outbox.Delivered) != 2 {
+		t.Errorf("after all: %s", summary(e))
+	}
 }
 
 func TestDeliveredIsBounded(t *testing.T) {
@@ -318,10 +322,7 @@ func TestTheRelayIsWokenOnce(t *testing.T) {
 	b, ctx := newBench(t), context.Background()
 	request := b.request(ledger.SMS, "f")
 	request.Outbox.URL = "https://shop.example.com/"
-	reservation, _, err := b.Reserve(ctx, request, anHour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reservation := b.reserveRequest(t, request, ledger.NewReservation)
 	change := func(made ledger.Transition, apply func(*ledger.Entry)) *ledger.Entry {
 		t.Helper()
 		e, err := b.Change(ctx, reservation.Key, func(e *ledger.Entry) (ledger.Transition, error) {

@@ -37,10 +37,7 @@ func runOutcomes(t *testing.T, cases []outcomeCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := reserved(c.kind)
-			if c.before != nil {
-				c.before(e)
-			}
+			e := entryAfter(c.kind, c.before)
 			before := e.Clone()
 			if changed := e.ApplyOutcome("owner", c.outcome, start.Add(time.Second)); changed != c.changed {
 				t.Errorf("changed = %v, want %v", changed, c.changed)
@@ -171,8 +168,7 @@ func TestOutcomeByAFormerOwner(t *testing.T) {
 		{"success keeps the response of an unknown", ledger.Payment, after(pending), done, true,
 			"done pending 201:pending ever-unknown due:1m0s"},
 	})
-	e := reserved(ledger.Payment)
-	after(pending)(e)
+	e := entryAfter(ledger.Payment, after(pending))
 	if e.ApplyOutcome("owner", done, start); e.OperatorReference != "op" {
 		t.Errorf("the late success's operator reference is lost: %q", e.OperatorReference)
 	}
@@ -180,9 +176,7 @@ func TestOutcomeByAFormerOwner(t *testing.T) {
 
 // decision "released": a released attempt may have been sent, so no later attempt unbinds its body.
 func TestUnbindAfterARelease(t *testing.T) {
-	e := reserved(ledger.Payment)
-	outcome(released)(e)
-	takeOver(e)
+	e := entryAfter(ledger.Payment, outcome(released), takeOver)
 	if !e.ApplyOutcome("successor", unbound, start.Add(time.Minute)) || e.State != ledger.Released ||
 		e.Request.Fingerprint != "f" {
 		t.Errorf("%s, fingerprint %q", summary(e), e.Request.Fingerprint)
@@ -201,23 +195,20 @@ func TestNothingSent(t *testing.T) {
 	}
 	lapse := func(e *ledger.Entry) { e.MarkLapsed(e.LeaseUntil.Add(ledger.LapseMargin), start) }
 	for name, c := range map[string]struct {
-		steps []func(*ledger.Entry)
-		want  bool
+		before func(*ledger.Entry)
+		want   bool
 	}{
-		"nothing":                   {[]func(*ledger.Entry){outcome(nothing)}, true},
-		"perhaps":                   {[]func(*ledger.Entry){outcome(unknown)}, false},
-		"perhaps, then nothing":     {[]func(*ledger.Entry){outcome(unknown), again(nothing)}, false},
-		"nothing twice":             {[]func(*ledger.Entry){outcome(nothing), again(nothing)}, true},
-		"nothing, then perhaps":     {[]func(*ledger.Entry){outcome(nothing), again(unknown)}, false},
-		"nothing, then in flight":   {[]func(*ledger.Entry){outcome(nothing), takeOver}, true},
-		"nothing, then a lapse":     {[]func(*ledger.Entry){outcome(nothing), takeOver, lapse}, false},
-		"a lapse, taken over":       {[]func(*ledger.Entry){outcome(nothing), takeOver, again(nothing)}, false},
-		"nothing, then it is freed": {[]func(*ledger.Entry){outcome(nothing), again(unbound)}, false},
+		"nothing":                   {outcome(nothing), true},
+		"perhaps":                   {outcome(unknown), false},
+		"perhaps, then nothing":     {steps(outcome(unknown), again(nothing)), false},
+		"nothing twice":             {steps(outcome(nothing), again(nothing)), true},
+		"nothing, then perhaps":     {steps(outcome(nothing), again(unknown)), false},
+		"nothing, then in flight":   {steps(outcome(nothing), takeOver), true},
+		"nothing, then a lapse":     {steps(outcome(nothing), takeOver, lapse), false},
+		"a lapse, taken over":       {steps(outcome(nothing), takeOver, again(nothing)), false},
+		"nothing, then it is freed": {steps(outcome(nothing), again(unbound)), false},
 	} {
-		e := reserved(ledger.SMS)
-		for _, step := range c.steps {
-			step(e)
-		}
+		e := entryAfter(ledger.SMS, c.before)
 		if e.NothingSent != c.want {
 			t.Errorf("%s: %v, want %v: %s", name, e.NothingSent, c.want, summary(e))
 		}
@@ -225,8 +216,7 @@ func TestNothingSent(t *testing.T) {
 }
 
 func TestASuccessorFindsItsOutcomeStored(t *testing.T) {
-	e := reserved(ledger.Charge)
-	takeOver(e)
+	e := entryAfter(ledger.Charge, takeOver)
 	e.ApplyOutcome("owner", done, start.Add(2*time.Minute))
 	for _, o := range []ledger.CallOutcome{done, refused, unknown, released, unbound} {
 		if e.ApplyOutcome("successor", o, start.Add(3*time.Minute)) {
@@ -244,25 +234,22 @@ func TestASuccessorFindsItsOutcomeStored(t *testing.T) {
 // decision "merchant-limits": the amount is refunded only if the entry certainly moved no money.
 func TestNotApplied(t *testing.T) {
 	for name, c := range map[string]struct {
-		kind  ledger.Kind
-		steps []func(*ledger.Entry)
-		want  bool
+		kind   ledger.Kind
+		before func(*ledger.Entry)
+		want   bool
 	}{
 		"in flight":            {ledger.Charge, nil, false},
-		"done":                 {ledger.Charge, []func(*ledger.Entry){outcome(done)}, false},
-		"unknown":              {ledger.Charge, []func(*ledger.Entry){outcome(unknown)}, false},
-		"refused":              {ledger.Charge, []func(*ledger.Entry){outcome(refused)}, true},
-		"released":             {ledger.Charge, []func(*ledger.Entry){outcome(released)}, true},
-		"a pending payment":    {ledger.Payment, []func(*ledger.Entry){outcome(done)}, false},
-		"a successful payment": {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Successful)}, false},
-		"a failed payment":     {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Failed)}, true},
-		"an expired payment":   {ledger.Payment, []func(*ledger.Entry){finalStatus(ledger.Expired)}, true},
-		"an undelivered SMS":   {ledger.SMS, []func(*ledger.Entry){receipt(ledger.DeliveryImpossible)}, false},
+		"done":                 {ledger.Charge, outcome(done), false},
+		"unknown":              {ledger.Charge, outcome(unknown), false},
+		"refused":              {ledger.Charge, outcome(refused), true},
+		"released":             {ledger.Charge, outcome(released), true},
+		"a pending payment":    {ledger.Payment, outcome(done), false},
+		"a successful payment": {ledger.Payment, finalStatus(ledger.Successful), false},
+		"a failed payment":     {ledger.Payment, finalStatus(ledger.Failed), true},
+		"an expired payment":   {ledger.Payment, finalStatus(ledger.Expired), true},
+		"an undelivered SMS":   {ledger.SMS, receipt(ledger.DeliveryImpossible), false},
 	} {
-		e := reserved(c.kind)
-		for _, step := range c.steps {
-			step(e)
-		}
+		e := entryAfter(c.kind, c.before)
 		if got := e.NotApplied(); got != c.want {
 			t.Errorf("%s: %v, want %v: %s", name, got, c.want, summary(e))
 		}
@@ -271,8 +258,7 @@ func TestNotApplied(t *testing.T) {
 
 func TestOutcomeAgainChangesNothing(t *testing.T) {
 	for _, first := range []ledger.CallOutcome{done, refused, released} {
-		e := reserved(ledger.Charge)
-		outcome(first)(e)
+		e := entryAfter(ledger.Charge, outcome(first))
 		for _, second := range []ledger.CallOutcome{refused, unknown, released, unbound} {
 			if e.ApplyOutcome("owner", second, start) {
 				t.Errorf("%s then %s changed it", first.State, second.State)
@@ -356,8 +342,7 @@ func TestMarkLapsed(t *testing.T) {
 		}
 		assertSummary(t, string(kind), e, want)
 	}
-	e := reserved(ledger.Payment)
-	finalStatus(ledger.Successful)(e)
+	e := entryAfter(ledger.Payment, finalStatus(ledger.Successful))
 	if !e.MarkLapsed(e.LeaseUntil.Add(ledger.LapseMargin), next) || e.State != ledger.Done || e.LookupDue(next) {
 		t.Errorf("after its final status: %s", summary(e))
 	}

@@ -35,21 +35,6 @@ func TestReceiptsOnlyGoForward(t *testing.T) {
 	}
 }
 
-func TestReceiptsAreDeliveredInOrder(t *testing.T) {
-	statuses := []ledger.Status{ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal}
-	e := message(statuses...)
-	for _, want := range statuses {
-		head := e.Outbox.Head()
-		if head.Status != want || !e.Outbox.WakesRelay() || !dueAt(e).Equal(start.Add(ledger.FastLease)) {
-			t.Fatalf("head %s, want %s, for the relay: %s", head.Status, want, summary(e))
-		}
-		e.Outbox.MarkDelivered(head.ID, start)
-	}
-	if e.Outbox.Head() != nil || !dueAt(e).IsZero() || len(e.Outbox.Delivered) != 3 {
-		t.Errorf("after all: %s", summary(e))
-	}
-}
-
 func TestReceiptInEveryState(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -64,8 +49,7 @@ func TestReceiptInEveryState(t *testing.T) {
 		{"refused", outcome(refused), start, ledger.Refused},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := reserved(ledger.SMS)
-			c.before(e)
+			e := entryAfter(ledger.SMS, c.before)
 			if e.ApplyReceipt(ledger.DeliveredToNetwork, c.now) != ledger.Applied || e.State != c.state ||
 				len(e.Outbox.Waiting) != 1 {
 				t.Fatalf("%s, want %s with a notification", summary(e), c.state)

@@ -52,32 +52,29 @@ func TestFailureReason(t *testing.T) {
 	noFunds := refused
 	noFunds.FailureReason = ledger.NotEnoughFunds
 	for name, c := range map[string]struct {
-		steps        []func(*ledger.Entry)
+		before       func(*ledger.Entry)
 		stored, want ledger.FailureReason
 	}{
 		"pending":    {nil, "", ""},
-		"successful": {[]func(*ledger.Entry){report(ledger.Successful, ledger.LimitReached)}, "", ""},
-		"cancelled":  {[]func(*ledger.Entry){report(ledger.Cancelled, ledger.LimitReached)}, "", ledger.RefusedByPayer},
-		"expired":    {[]func(*ledger.Entry){report(ledger.Expired, "")}, "", ledger.TimedOut},
-		"failed":     {[]func(*ledger.Entry){report(ledger.Failed, "")}, "", ledger.OperatorError},
+		"successful": {report(ledger.Successful, ledger.LimitReached), "", ""},
+		"cancelled":  {report(ledger.Cancelled, ledger.LimitReached), "", ledger.RefusedByPayer},
+		"expired":    {report(ledger.Expired, ""), "", ledger.TimedOut},
+		"failed":     {report(ledger.Failed, ""), "", ledger.OperatorError},
 		"failed, with a reason": {
-			[]func(*ledger.Entry){report(ledger.Failed, ledger.LimitReached)}, ledger.LimitReached, ledger.LimitReached,
+			report(ledger.Failed, ledger.LimitReached), ledger.LimitReached, ledger.LimitReached,
 		},
-		"refused at once": {[]func(*ledger.Entry){outcome(noFunds)}, ledger.NotEnoughFunds, ledger.NotEnoughFunds},
+		"refused at once": {outcome(noFunds), ledger.NotEnoughFunds, ledger.NotEnoughFunds},
 		"a later report with another reason": {
-			[]func(*ledger.Entry){outcome(noFunds), report(ledger.Failed, ledger.TimedOut)},
+			steps(outcome(noFunds), report(ledger.Failed, ledger.TimedOut)),
 			ledger.NotEnoughFunds, ledger.NotEnoughFunds,
 		},
 		"a refusal after the report": {
-			[]func(*ledger.Entry){report(ledger.Failed, ledger.TimedOut), outcome(noFunds)},
+			steps(report(ledger.Failed, ledger.TimedOut), outcome(noFunds)),
 			ledger.TimedOut, ledger.TimedOut,
 		},
-		"a refusal after a success": {[]func(*ledger.Entry){report(ledger.Successful, ""), outcome(noFunds)}, "", ""},
+		"a refusal after a success": {steps(report(ledger.Successful, ""), outcome(noFunds)), "", ""},
 	} {
-		e := reserved(ledger.Payment)
-		for _, step := range c.steps {
-			step(e)
-		}
+		e := entryAfter(ledger.Payment, c.before)
 		if got := e.WhyNotPaid(e.Status); e.FailureReason != c.stored || got != c.want {
 			t.Errorf("%s: stored %q, shown %q, want %q and %q", name, e.FailureReason, got, c.stored, c.want)
 		}
@@ -110,8 +107,7 @@ func TestApplyFinalStatusInEveryState(t *testing.T) {
 		{"pending is not final", func(*ledger.Entry) {}, ledger.Pending, ledger.Unchanged, ledger.Reserved},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := reserved(ledger.Payment)
-			c.before(e)
+			e := entryAfter(ledger.Payment, c.before)
 			if got := e.ApplyFinalStatus(final(c.status), start); got != c.want || e.State != c.state {
 				t.Fatalf("effect %v, want %v; state %s, want %s", got, c.want, e.State, c.state)
 			}
@@ -225,10 +221,7 @@ func TestAddClaim(t *testing.T) {
 		{"the same again", claimed(successful), successful, ledger.Unchanged, successful, 0},
 		{"a success replaces a failure", claimed(failed), successful, ledger.Applied, successful, 1},
 		{"a failure replaces no success", claimed(successful), failed, ledger.Conflicting, successful, 1},
-		{"that failure again", func(e *ledger.Entry) {
-			claimed(successful)(e)
-			claimed(failed)(e)
-		}, failed, ledger.Unchanged, successful, 1},
+		{"that failure again", steps(claimed(successful), claimed(failed)), failed, ledger.Unchanged, successful, 1},
 		{"a status of an SMS", none, ledger.DeliveryImpossible, ledger.Unchanged, "", 0},
 		{"pending", none, ledger.Pending, ledger.Unchanged, "", 0},
 		{"after the same final status", finalStatus(successful), successful, ledger.Unchanged, "", 0},
@@ -237,16 +230,14 @@ func TestAddClaim(t *testing.T) {
 		{"a success after a release", isReleased, successful, ledger.Applied, successful, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := pendingPayment()
-			c.before(e)
+			e := entryAfter(ledger.Payment, outcome(done), c.before)
 			got := e.AddClaim(claimOf(c.status), start)
 			if got != c.want || e.Claim.Status != c.open || len(e.Conflicts) != c.conflicts {
 				t.Fatalf("effect %v, want %v: %s", got, c.want, summary(e))
 			}
 		})
 	}
-	e := pendingPayment()
-	claimed(successful)(e)
+	e := entryAfter(ledger.Payment, outcome(done), claimed(successful))
 	if !dueAt(e).Equal(start.Add(5*time.Second)) || e.LookupDue(start) || !e.LookupDue(dueAt(e)) {
 		t.Errorf("the claim's lookup is due at %s", dueAt(e))
 	}
@@ -261,18 +252,14 @@ func TestAddClaim(t *testing.T) {
 }
 
 func TestAnotherConfirmationKeepsTheClaimAsAConflict(t *testing.T) {
-	e := pendingPayment()
-	claimed(ledger.Successful)(e)
-	finalStatus(ledger.Failed)(e)
+	e := entryAfter(ledger.Payment, outcome(done), claimed(ledger.Successful), finalStatus(ledger.Failed))
 	assertSummary(t, "confirmed as failed", e,
 		"done failed 201:done conflict:successful/unconfirmed notify:failed due:1m0s")
 }
 
 // decisions "released" and "pay-claims": the lookups end.
 func TestARejectedClaimAfterAReleaseIsClosed(t *testing.T) {
-	e := reserved(ledger.Payment)
-	outcome(released)(e)
-	claimed(ledger.Successful)(e)
+	e := entryAfter(ledger.Payment, outcome(released), claimed(ledger.Successful))
 	e.ReschedulePoll(start.Add(time.Minute))
 	if dueAt(e).IsZero() {
 		t.Fatal("the claim is not due")
@@ -304,8 +291,7 @@ func TestReschedulePoll(t *testing.T) {
 	if diff := cmp.Diff(before, e); diff != "" {
 		t.Errorf("a final payment was changed:\n%s", diff)
 	}
-	charge := reserved(ledger.Charge)
-	outcome(unknown)(charge)
+	charge := entryAfter(ledger.Charge, outcome(unknown))
 	charge.ReschedulePoll(minutes(120))
 	assertSummary(t, "an unknown charge", charge, "unknown ever-unknown due:2h0m0s")
 }
@@ -327,8 +313,7 @@ func TestExpire(t *testing.T) {
 		{"when released", func(e *ledger.Entry) { e.State = ledger.Released }, end, ledger.Unchanged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := pendingPayment()
-			c.before(e)
+			e := entryAfter(ledger.Payment, outcome(done), c.before)
 			got := e.Expire(lifetime, c.now)
 			if got != c.want || (e.Status == ledger.Expired) != (c.want == ledger.Applied) {
 				t.Fatalf("effect %v, want %v; status %s", got, c.want, e.Status)

@@ -81,23 +81,21 @@ func TestUserSMSMayHaveBeenSent(t *testing.T) {
 	claim := func(e *ledger.Entry) { e.ClaimUserSMS(e.UserSMS.At) }
 	withoutURL := func(e *ledger.Entry) { e.Outbox.URL = "" }
 	for name, c := range map[string]struct {
-		before []func(*ledger.Entry)
+		before func(*ledger.Entry)
 		want   bool
 	}{
 		"the relay's first":                         {nil, false},
-		"the sweep's, which may follow the relay's": {[]func(*ledger.Entry){claim}, true},
-		"the sweep's, without a relay":              {[]func(*ledger.Entry){withoutURL, claim}, false},
-		"after a claim without an outcome":          {[]func(*ledger.Entry){withoutURL, claim, claim}, true},
-		"after an attempt without proof":            {[]func(*ledger.Entry){record(noProof), claim}, true},
-		"after one that was not applied":            {[]func(*ledger.Entry){record(notApplied), claim}, false},
+		"the sweep's, which may follow the relay's": {claim, true},
+		"the sweep's, without a relay":              {steps(withoutURL, claim), false},
+		"after a claim without an outcome":          {steps(withoutURL, claim, claim), true},
+		"after an attempt without proof":            {steps(record(noProof), claim), true},
+		"after one that was not applied":            {steps(record(notApplied), claim), false},
 		"after both": {
-			[]func(*ledger.Entry){record(noProof), claim, record(notApplied), claim}, true,
+			steps(record(noProof), claim, record(notApplied), claim), true,
 		},
 	} {
 		e := dueUserSMS()
-		for _, step := range c.before {
-			step(e)
-		}
+		steps(c.before)(e)
 		if got := e.UserSMSClaim().MayHaveBeenSent; got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -121,17 +121,6 @@ func reportedStatus(kind ledger.Kind) ledger.Status {
 	}
 }
 
-func TestDecideWithoutRepeatWindowNeverSendsAgain(t *testing.T) {
-	for _, kind := range []ledger.Kind{ledger.Charge, ledger.Payment, ledger.SMS} {
-		existing := &ledger.Entry{
-			Key: ledger.Key{Kind: kind, ID: "1"}, Call: ledger.Call{State: ledger.Unknown, SentAt: start},
-		}
-		if got := ledger.Decide(existing, existing, start, 0); got != ledger.StillUnknown {
-			t.Errorf("%s: %s", kind, got)
-		}
-	}
-}
-
 func TestDecideOnNothingAndOnAReference(t *testing.T) {
 	incoming := &ledger.Entry{}
 	if got := ledger.Decide(nil, incoming, start, window); got != ledger.NewReservation {
