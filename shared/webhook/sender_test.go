@@ -36,10 +36,7 @@ func assertResult(t *testing.T, got, want Result) {
 
 func newRequest(url string) Request {
 	return Request{
-		URL: url, ID: "msg_1", Body: []byte(`{"status":"successful","state":"a&b<c"}`),
-		Secrets: []Secret{
-			DeriveSecret(testKey(2), "aaaabbbbccccdddd", 2), DeriveSecret(testKey(1), "aaaabbbbccccdddd", 1),
-		},
+		URL: url, ID: "msg_1", Body: []byte(`{"status":"successful","state":"a&b<c"}`), Secrets: twoSecrets(),
 	}
 }
 

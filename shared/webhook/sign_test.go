@@ -24,6 +24,13 @@ func testKey(number int) keyring.Key {
 	return keyring.Key{Number: number, Value: value, AddedAt: start}
 }
 
+// twoSecrets are a merchant's secrets while the first one is replaced.
+func twoSecrets() []Secret {
+	return []Secret{
+		DeriveSecret(testKey(2), "aaaabbbbccccdddd", 2), DeriveSecret(testKey(1), "aaaabbbbccccdddd", 1),
+	}
+}
+
 // TestStandardWebhooksLibraryVerifies verifies as most merchants do, with the official library.
 func TestStandardWebhooksLibraryVerifies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,9 +38,7 @@ func TestStandardWebhooksLibraryVerifies(t *testing.T) {
 		body := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
 		nanoseconds := rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")
 		at := time.Unix(rapid.Int64Range(1, 1<<40).Draw(t, "at"), nanoseconds)
-		secrets := []Secret{
-			DeriveSecret(testKey(2), "aaaabbbbccccdddd", 2), DeriveSecret(testKey(1), "aaaabbbbccccdddd", 1),
-		}
+		secrets := twoSecrets()
 		headers := http.Header{}
 		headers.Set(HeaderID, id)
 		headers.Set(HeaderTimestamp, strconv.FormatInt(at.Unix(), 10))

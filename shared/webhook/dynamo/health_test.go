@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +24,10 @@ import (
 	"mobilegateway/shared/webhook/dynamo"
 )
 
-var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var (
+	now  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	shop = webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
+)
 
 // healthTable is an empty ledger table with its store of health.
 type healthTable struct {
@@ -105,7 +109,6 @@ func TestHealth(t *testing.T) {
 // decision "notifications": a 410 disables one URL, without a time limit. The health of its server expires.
 func TestDisabled(t *testing.T) {
 	s := newTable(t)
-	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
 	gone := webhook.Health{Endpoint: shop, LastReason: "gone", LastStatus: 410, ChangedAt: now, DisabledAt: now}
 	ctx := context.Background()
 	if saved, err := s.SaveDisabled(ctx, gone); !saved || err != nil {
@@ -133,7 +136,6 @@ func TestDisabled(t *testing.T) {
 // Expired failures are ignored before the table deletes their item, and the item can be replaced.
 func TestFailuresExpire(t *testing.T) {
 	s := newTable(t)
-	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
 	expired := now.Add(-webhook.HealthRetention)
 	mustSave(t, s, webhook.Health{Endpoint: shop, Failures: 5, Slow: true, ChangedAt: expired})
 	assertHealth(t, s, webhook.Health{Endpoint: shop, Version: 1})
@@ -146,7 +148,6 @@ func TestFailuresExpire(t *testing.T) {
 // An earlier version stored failures in the item of a disabled URL. They are not read; that the URL is disabled is.
 func TestItemsOfEarlierVersion(t *testing.T) {
 	s := newTable(t)
-	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/a"}
 	sum := sha256.Sum256([]byte(shop.MerchantID + "\x00" + shop.URL))
 	item := dynamoitem.Key("endpoint#" + hex.EncodeToString(sum[:]))
 	for name, value := range map[string]int64{
@@ -186,22 +187,18 @@ func onlyItem(t *testing.T, s healthTable) dynamoitem.Item {
 
 func TestConcurrentSaveHasOneWinner(t *testing.T) {
 	s := newTable(t)
-	shop := webhook.Endpoint{MerchantID: "demo0001", URL: "https://shop.example.com/"}
-	var mutex sync.Mutex
-	won := 0
+	var won atomic.Int32
 	var group sync.WaitGroup
 	for i := range 10 {
 		group.Go(func() {
 			if mustSave(t, s, webhook.Health{Endpoint: shop, Failures: i + 1, ChangedAt: now}) {
-				mutex.Lock()
-				defer mutex.Unlock()
-				won++
+				won.Add(1)
 			}
 		})
 	}
 	group.Wait()
-	if won != 1 || mustRead(t, s, shop).Version != 1 {
-		t.Errorf("%d of 10 concurrent writes won, version %d, want 1 and 1", won, mustRead(t, s, shop).Version)
+	if version := mustRead(t, s, shop).Version; won.Load() != 1 || version != 1 {
+		t.Errorf("%d of 10 concurrent writes won, version %d, want 1 and 1", won.Load(), version)
 	}
 }
 
