@@ -45,57 +45,44 @@ func mustTake(t testing.TB, r *limit.RateLimiter, merchant string, perSecond, bu
 	return wait
 }
 
+// newLimiter returns a limiter over an empty store, the store and its clock.
+func newLimiter() (*limit.RateLimiter, *storetest.Limits, *fakeClock) {
+	store, at := storetest.NewLimits(), newFakeClock()
+	return limit.NewRateLimiter(store, at.Now), store, at
+}
+
 // decision "merchant-limits": a burst, and then so many a second.
 func TestRate(t *testing.T) {
-	store, at := storetest.NewLimits(), newFakeClock()
-	r := limit.NewRateLimiter(store, at.Now)
-	for i := range 3 {
-		if wait := mustTake(t, r, "m1", 2, 3); wait != 0 {
-			t.Fatalf("request %d of the burst waits %s", i+1, wait)
-		}
-	}
-	if wait := mustTake(t, r, "m1", 2, 3); wait != 500*time.Millisecond {
-		t.Errorf("the one after the burst waits %s", wait)
-	}
-	at.Advance(499 * time.Millisecond)
-	if wait := mustTake(t, r, "m1", 2, 3); wait != time.Millisecond {
-		t.Errorf("just before its time it waits %s", wait)
-	}
-	at.Advance(time.Millisecond)
-	if wait := mustTake(t, r, "m1", 2, 3); wait != 0 {
-		t.Errorf("at its time it waits %s", wait)
-	}
-	if wait := mustTake(t, r, "m1", 2, 3); wait != 500*time.Millisecond {
-		t.Errorf("the next waits %s", wait)
-	}
-	at.Advance(time.Hour)
-	for i := range 3 {
-		if wait := mustTake(t, r, "m1", 2, 3); wait != 0 {
-			t.Fatalf("after an hour request %d waits %s", i+1, wait)
+	r, _, at := newLimiter()
+	for i, request := range []struct{ after, wait time.Duration }{
+		{0, 0}, {0, 0}, {0, 0}, {0, 500 * time.Millisecond}, // a burst of three
+		{499 * time.Millisecond, time.Millisecond}, {time.Millisecond, 0}, {0, 500 * time.Millisecond},
+		{time.Hour, 0}, {0, 0}, {0, 0}, {0, 500 * time.Millisecond}, // full again
+	} {
+		at.Advance(request.after)
+		if wait := mustTake(t, r, "m1", 2, 3); wait != request.wait {
+			t.Fatalf("request %d waits %s, want %s", i+1, wait, request.wait)
 		}
 	}
 }
 
 // One write a request; none for a process that knows already that the bucket is empty.
 func TestRateWriteCount(t *testing.T) {
-	store, at := storetest.NewLimits(), newFakeClock()
-	r := limit.NewRateLimiter(store, at.Now)
-	for range 5 {
-		mustTake(t, r, "m1", 10, 5)
-	}
-	if got := store.CallCount(storetest.UpdateRate); got != 5 {
-		t.Errorf("%d writes for the burst", got)
-	}
-	mustTake(t, r, "m1", 10, 5)
-	if got := store.CallCount(storetest.UpdateRate); got != 5 {
-		t.Errorf("%d writes after a refusal", got)
-	}
-	for range 20 {
-		at.Advance(100 * time.Millisecond)
-		mustTake(t, r, "m1", 10, 5)
-	}
-	if got := store.CallCount(storetest.UpdateRate); got != 25 {
-		t.Errorf("%d writes for 25 requests", got)
+	r, store, at := newLimiter()
+	for _, c := range []struct {
+		name             string
+		requests, writes int
+		every            time.Duration
+	}{
+		{"a burst", 5, 5, 0}, {"a refusal", 1, 5, 0}, {"20 more, one each tenth of a second", 20, 25, time.Second / 10},
+	} {
+		for range c.requests {
+			at.Advance(c.every)
+			mustTake(t, r, "m1", 10, 5)
+		}
+		if got := store.CallCount(storetest.UpdateRate); got != c.writes {
+			t.Errorf("%d writes after %s, want %d", got, c.name, c.writes)
+		}
 	}
 	fresh := limit.NewRateLimiter(store, at.Now) // it assumes a full bucket, and writes once more
 	mustTake(t, fresh, "m1", 10, 5)
@@ -171,8 +158,7 @@ func TestRememberedMerchants(t *testing.T) {
 
 // decision "merchant-limits": a merchant's limit is its own.
 func TestRatesAreIndependent(t *testing.T) {
-	store, at := storetest.NewLimits(), newFakeClock()
-	r := limit.NewRateLimiter(store, at.Now)
+	r, _, _ := newLimiter()
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() { mustTake(t, r, "busy", 1, 2) })
@@ -208,8 +194,7 @@ func TestClockAhead(t *testing.T) {
 }
 
 func TestLowerLimitAppliesImmediately(t *testing.T) {
-	store, at := storetest.NewLimits(), newFakeClock()
-	r := limit.NewRateLimiter(store, at.Now)
+	r, _, _ := newLimiter()
 	for range 100 {
 		mustTake(t, r, "m1", 1, 100)
 	}
@@ -222,8 +207,7 @@ func TestLowerLimitAppliesImmediately(t *testing.T) {
 }
 
 func TestRateStoreFailure(t *testing.T) {
-	store, at := storetest.NewLimits(), newFakeClock()
-	r := limit.NewRateLimiter(store, at.Now)
+	r, store, _ := newLimiter()
 	store.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 	if _, err := r.Take(context.Background(), "m1", 1, 1); !errors.Is(err, storetest.ErrInjected) {
 		t.Errorf("error %v", err)
@@ -268,17 +252,4 @@ func TestRateItemRetention(t *testing.T) {
 			}
 		}
 	})
-}
-
-func Example() {
-	at := newFakeClock()
-	rate := limit.NewRateLimiter(storetest.NewLimits(), at.Now)
-	for range 3 {
-		wait, err := rate.Take(context.Background(), "m1", 1, 2)
-		fmt.Println(wait, err)
-	}
-	// Output:
-	// 0s <nil>
-	// 0s <nil>
-	// 1s <nil>
 }
