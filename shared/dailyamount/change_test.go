@@ -59,8 +59,7 @@ func TestStoreChange(t *testing.T) {
 					stored.State, stored.Version = c.winner, stored.Version+1
 					return stored, nil
 				}
-				if next := stored.Clone(); change(next) != ledger.NoTransition && c.ledger == nil {
-					next.Version++
+				if next := changed(stored, change); c.ledger == nil {
 					stored = next
 				}
 				return stored, c.ledger
@@ -119,10 +118,7 @@ func TestLateSuccessAfterAnotherRelease(t *testing.T) {
 			f.mustReserve(t, stored, 1000)
 			f.mustRefund(t, stored)
 		}
-		if next := stored.Clone(); change(next) != ledger.NoTransition {
-			next.Version++
-			stored = next
-		}
+		stored = changed(stored, change)
 		return stored, nil
 	}
 	change, err := f.StoreChange(context.Background(), store, setState(ledger.Done))

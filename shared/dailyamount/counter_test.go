@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +73,16 @@ func (c *counterFixture) mustRefund(t testing.TB, e *ledger.Entry) {
 	}
 }
 
+// changed is an entry after a change, as the ledger stores it.
+func changed(e *ledger.Entry, change func(*ledger.Entry) ledger.Transition) *ledger.Entry {
+	next := e.Clone()
+	if change(next) == ledger.NoTransition {
+		return e
+	}
+	next.Version++
+	return next
+}
+
 func released(e *ledger.Entry) *ledger.Entry {
 	r := e.Clone()
 	r.State = ledger.Released
@@ -92,6 +100,7 @@ func (c *counterFixture) assertSum(t testing.TB, want int64) {
 func TestReserveAndRefund(t *testing.T) {
 	c := newCounterFixture()
 	a, b := c.entry("a", 600), c.entry("b", 500)
+	c.mustRefuse(t, c.entry("above the limit", 1001), 1000, 1000)
 	c.mustReserve(t, a, 1000)
 	c.mustRefuse(t, b, 1000, 400)
 	c.mustReserve(t, a, 1000) // a repeat
@@ -99,6 +108,9 @@ func TestReserveAndRefund(t *testing.T) {
 	c.mustRefund(t, a)
 	c.mustRefund(t, a)
 	c.assertSum(t, 0)
+	all := c.entry("all of the limit", 1000)
+	c.mustReserve(t, all, 1000)
+	c.mustRefund(t, all)
 	c.mustReserve(t, b, 1000)
 	c.mustRefund(t, a)
 	c.assertSum(t, 500)
@@ -112,12 +124,6 @@ func TestReserveAndRefund(t *testing.T) {
 	if err := c.Reserve(context.Background(), &merchant.Profile{}, c.entry("h", 5000)); err != nil {
 		t.Errorf("the limit was removed, and the amount is refused: %v", err)
 	}
-}
-
-func TestAmountAboveDailyLimit(t *testing.T) {
-	c := newCounterFixture()
-	c.mustRefuse(t, c.entry("a", 1001), 1000, 1000)
-	c.mustReserve(t, c.entry("b", 1000), 1000)
 }
 
 // A refund by a version that another attempt has taken over has no effect.
@@ -230,11 +236,7 @@ func TestLateSuccessAfterRelease(t *testing.T) {
 				}
 				c.now = c.now.Add(at)
 				store := func(change func(*ledger.Entry) ledger.Transition) (*ledger.Entry, error) {
-					next := e.Clone()
-					if change(next) != ledger.NoTransition {
-						next.Version++
-						e = next
-					}
+					e = changed(e, change)
 					return e, nil
 				}
 				change, err := c.StoreChange(context.Background(), store, func(e *ledger.Entry) ledger.Transition {
@@ -316,29 +318,5 @@ func TestConflictRetries(t *testing.T) {
 	c.store.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 	if err := c.Refund(context.Background(), released(c.entry("a", 1))); !errors.Is(err, storetest.ErrInjected) {
 		t.Errorf("error %v, want the store's", err)
-	}
-}
-
-// decision "merchant-limits": two merchants in parallel, each at its own limit.
-func TestMerchantsInParallel(t *testing.T) {
-	c := newCounterFixture()
-	limits := map[string]int64{"m1": 1000, "m2": 3000}
-	accepted := map[string]*atomic.Int64{"m1": {}, "m2": {}}
-	var group sync.WaitGroup
-	for i := range 100 {
-		id := []string{"m1", "m2"}[i%2]
-		group.Go(func() {
-			e := c.entry(fmt.Sprint(i), 100)
-			e.Merchant.ID = id
-			if c.Reserve(context.Background(), profileWithLimit(limits[id]), e) == nil {
-				accepted[id].Add(1)
-			}
-		})
-	}
-	group.Wait()
-	for id, maxSum := range limits {
-		if got := accepted[id].Load(); got != maxSum/100 {
-			t.Errorf("%s: %d amounts of 100 accepted, want %d", id, got, maxSum/100)
-		}
 	}
 }

@@ -201,20 +201,27 @@ func adjustUntilNoConflict(t *testing.T, s limitStore, adjustment dailyamount.Ad
 	}
 }
 
-// checkParallelAdjustments checks that exactly as many amounts fit as the limit allows.
+// checkParallelAdjustments checks that exactly as many amounts fit as each merchant's limit allows.
 func checkParallelAdjustments(t *testing.T, s limitStore) {
+	limits := map[string]int64{"m1": 700, "m2": 300}
+	counts := map[string]*atomic.Int64{"m1": {}, "m2": {}}
 	var group sync.WaitGroup
-	var count atomic.Int64
 	for i := range 20 {
-		group.Go(func() {
-			if adjustUntilNoConflict(t, s, newAdjustment(fmt.Sprint(i), 0, 100, 1, 700-100)) {
-				count.Add(1)
-			}
-		})
+		for merchantID, maxSum := range limits {
+			group.Go(func() {
+				adjustment := newAdjustment(fmt.Sprint(i), 0, 100, 1, maxSum-100)
+				adjustment.MerchantID = merchantID
+				if adjustUntilNoConflict(t, s, adjustment) {
+					counts[merchantID].Add(1)
+				}
+			})
+		}
 	}
 	group.Wait()
-	if count.Load() != 7 {
-		t.Errorf("%d amounts of 100 fit into 700, want 7", count.Load())
+	for merchantID, maxSum := range limits {
+		if got := counts[merchantID].Load(); got != maxSum/100 {
+			t.Errorf("%s: %d amounts of 100 fit into %d, want %d", merchantID, got, maxSum, maxSum/100)
+		}
 	}
 	assertAdjust(t, s, newAdjustment("z", 0, 1, 1, 699), "sum 700")
 }
