@@ -32,27 +32,6 @@ func encode(t *testing.T, e *ledger.Entry) item {
 	return encoded
 }
 
-func TestEveryFieldRoundTrips(t *testing.T) {
-	e := ledgertest.Full(t)
-	decoded, err := dynamo.Decode(encode(t, e))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(e, decoded); diff != "" {
-		t.Errorf("decoded entry (-want +got):\n%s", diff)
-	}
-	extra := item{"from_the_future": &types.AttributeValueMemberSS{Value: []string{"a"}}}
-	e.Extra = extra
-	again, err := dynamo.Decode(encode(t, e))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, _ := again.Extra.(item)
-	if set, _ := kept["from_the_future"].(*types.AttributeValueMemberSS); set == nil || set.Value[0] != "a" {
-		t.Errorf("an unknown attribute is lost: Extra = %#v", again.Extra)
-	}
-}
-
 func TestDerivedAttributesAreSparse(t *testing.T) {
 	small := func(change func(*ledger.Entry)) item {
 		key := ledger.Key{Kind: ledger.Payment, ID: "Shop_1"}

@@ -17,11 +17,10 @@ import (
 // manyKeys exceeds the suite's entries in one shard of the due index.
 const manyKeys = 1000
 
-// due lists those of the given keys that are due in a shard.
-func due(t *testing.T, s *harness, shard int, before time.Time, of []ledger.Key) []ledger.Key {
+// due lists those of the given keys that a query finds, page by page.
+func due(t *testing.T, s *harness, query ledger.DueQuery, of []ledger.Key) []ledger.DueKey {
 	t.Helper()
-	var keys []ledger.Key
-	query := ledger.DueQuery{Shard: shard, Before: before, Limit: manyKeys}
+	var keys []ledger.DueKey
 	for more := true; more; more = query.Cursor != "" {
 		page, next, err := s.DueKeys(context.Background(), query)
 		if err != nil {
@@ -29,7 +28,7 @@ func due(t *testing.T, s *harness, shard int, before time.Time, of []ledger.Key)
 		}
 		for _, found := range page {
 			if slices.Contains(of, found.Key) {
-				keys = append(keys, found.Key)
+				keys = append(keys, found)
 			}
 		}
 		query.Cursor = next
@@ -47,66 +46,35 @@ func dueKeys(t *testing.T, s *harness) {
 	mustInsert(t, s, early)
 	shard := ledger.DueShard(late.Key)
 	both := []ledger.Key{early.Key, late.Key}
+	want := []ledger.DueKey{{Key: early.Key, DueAt: early.DueAt}, {Key: late.Key, DueAt: late.DueAt}}
 
-	steps := []struct {
-		name   string
-		before time.Time
-		want   []ledger.Key
-	}{
-		{"before any", early.DueAt.Add(-time.Millisecond), nil},
-		{"at the first's time", early.DueAt, both[:1]},
-		{"after both, the oldest first", late.DueAt.Add(time.Hour), both},
-	}
-	for _, step := range steps {
-		if got := due(t, s, shard, step.before, both); !slices.Equal(got, step.want) {
-			t.Errorf("%s: %v, want %v", step.name, got, step.want)
+	all := ledger.DueQuery{Shard: shard, Before: late.DueAt.Add(time.Hour), Limit: manyKeys}
+	assertDue := func(name string, change func(*ledger.DueQuery), want []ledger.DueKey) {
+		t.Helper()
+		query := all
+		change(&query)
+		if diff := cmp.Diff(want, due(t, s, query, both)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := due(t, s, (shard+1)%ledger.DueShards, late.DueAt, both); len(got) != 0 {
-		t.Errorf("another shard lists %v", got)
-	}
+	assertDue("before any", func(q *ledger.DueQuery) { q.Before = early.DueAt.Add(-time.Millisecond) }, nil)
+	assertDue("at the first's time", func(q *ledger.DueQuery) { q.Before = early.DueAt }, want[:1])
+	assertDue("after both, the oldest first", func(*ledger.DueQuery) {}, want)
+	assertDue("in another shard", func(q *ledger.DueQuery) { q.Shard = (shard + 1) % ledger.DueShards }, nil)
+	assertDue("pages of one key from the first's time", func(q *ledger.DueQuery) {
+		q.From, q.Before, q.Limit = early.DueAt, late.DueAt, 1
+	}, want)
+	assertDue("after the first's time", func(q *ledger.DueQuery) {
+		q.From, q.Before = early.DueAt.Add(time.Millisecond), late.DueAt
+	}, want[1:])
 	one := ledger.DueQuery{Shard: shard, Before: late.DueAt, Limit: 1}
 	if keys, next, err := s.DueKeys(context.Background(), one); err != nil || len(keys) != 1 || next == "" {
 		t.Errorf("limit 1 gives %v, cursor %q, %v", keys, next, err)
 	}
-	dueFrom(t, s, early, late)
 	cleared := following(early, "cleared")
 	cleared.DueAt = time.Time{}
 	mustReplace(t, s, cleared)
-	if got := due(t, s, shard, late.DueAt, both); !slices.Equal(got, both[1:]) {
-		t.Errorf("after the first is cleared: %v", got)
-	}
-}
-
-// dueFrom checks a query with a start, its due times, and its pages of one key.
-func dueFrom(t *testing.T, s *harness, early, late *ledger.Entry) {
-	t.Helper()
-	query := ledger.DueQuery{Shard: ledger.DueShard(late.Key), From: early.DueAt, Before: late.DueAt, Limit: 1}
-	var got []ledger.DueKey
-	for more := true; more; more = query.Cursor != "" {
-		page, next, err := s.DueKeys(context.Background(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range page {
-			if found.Key == early.Key || found.Key == late.Key {
-				got = append(got, found)
-			}
-		}
-		query.Cursor = next
-	}
-	want := []ledger.DueKey{{Key: early.Key, DueAt: early.DueAt}, {Key: late.Key, DueAt: late.DueAt}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pages of one key from the first's time (-want +got):\n%s", diff)
-	}
-	query.From, query.Cursor, query.Limit = early.DueAt.Add(time.Millisecond), "", manyKeys
-	page, _, err := s.DueKeys(context.Background(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slices.ContainsFunc(page, func(found ledger.DueKey) bool { return found.Key == early.Key }) {
-		t.Errorf("a query that starts after %s lists it", early.DueAt)
-	}
+	assertDue("after the first is cleared", func(q *ledger.DueQuery) { q.Before = late.DueAt }, want[1:])
 }
 
 // moveDue checks that only a due item is moved, and that its entry stays as it is.
