@@ -144,19 +144,3 @@ func dayPages(t *testing.T, s *harness) {
 		t.Errorf("another merchant: %v, %v", keys, err)
 	}
 }
-
-func sharesNoMemory(t *testing.T, s *harness) {
-	e := ledgertest.Full(t)
-	e.Key, e.Version = s.key(ledger.Payment), 1
-	want := e.Clone()
-	mustInsert(t, s, e)
-	scribble := func(e *ledger.Entry) {
-		e.Response.Body[0], e.Outbox.Waiting[0].ID, e.Outbox.Delivered[0].ID, e.Conflicts[0].Reason = '!', "!", "!", "!"
-		e.Outbox.FailedAttempts[0].Reason, e.Outbox.Replays[0].DeadReason = "!", "!"
-	}
-	scribble(e)
-	first := get(t, s, e.Key)
-	requireEqual(t, first, want)
-	scribble(first)
-	requireEqual(t, get(t, s, e.Key), want)
-}
