@@ -53,14 +53,7 @@ func TestConcurrentWritePrecedesReplace(t *testing.T) {
 	store := storetest.NewLedger(t)
 	e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge, ID: "1"}, Version: 1, Writer: "first"}
 	store.Overwrite(e)
-	once := true
-	store.InjectFaults(func(storetest.Call) storetest.Fault {
-		if once {
-			once = false
-			return storetest.ConcurrentWrite
-		}
-		return storetest.NoFault
-	})
+	store.FailNext(storetest.Replace, storetest.ConcurrentWrite)
 	next := e.Clone()
 	next.Version, next.Writer = 2, "second"
 	existing, err := store.Replace(context.Background(), next, ledger.Reschedule)
