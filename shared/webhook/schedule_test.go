@@ -79,52 +79,51 @@ func TestJitterValues(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	failed, delivered := Result{Reason: ReasonServer, Status: 500}, Result{Outcome: Delivered, Status: 200}
-	gone := Result{Outcome: Gone, Reason: ReasonGone, Status: 410}
-	var h Health
-	if !h.AllowsFastPath() || !h.Enabled() {
+	if h := (Health{}); !h.AllowsFastPath() || !h.Enabled() {
 		t.Fatal("an unknown endpoint is not healthy")
 	}
-	if _, changed := h.AfterAttempt(delivered, start); changed {
-		t.Error("a success of a healthy endpoint is written")
+	failed := Result{Reason: ReasonServer, Status: 500}
+	delivered := func(after time.Duration) Result { return Result{Outcome: Delivered, Status: 200, Duration: after} }
+	down := func(failures int) Health {
+		return Health{Failures: failures, LastReason: ReasonServer, LastStatus: 500, ChangedAt: start}
 	}
-	for i := 1; i <= 5; i++ {
-		var changed bool
-		h, changed = h.AfterAttempt(failed, start)
-		want := Health{Failures: i, LastReason: ReasonServer, LastStatus: 500, ChangedAt: start}
-		if diff := cmp.Diff(want, h); diff != "" || !changed || h.AllowsFastPath() != (i < 5) {
-			t.Fatalf("after %d failures: changed %v, health %+v (-want +got):\n%s", i, changed, h, diff)
+	slow, healthy := Health{ChangedAt: start, Slow: true}, Health{ChangedAt: start}
+	notWritten := Health{}
+	for _, c := range []struct {
+		name     string
+		before   Health
+		result   Result
+		want     Health
+		fastPath bool // of what is written
+	}{
+		{"a success of a healthy endpoint", Health{}, delivered(0), notWritten, false},
+		{"the first failure", Health{}, failed, down(1), true},
+		{"the second failure", down(1), failed, down(2), true},
+		{"the third failure", down(2), failed, down(3), true},
+		{"the fourth failure", down(3), failed, down(4), true},
+		{"the fifth failure", down(4), failed, down(5), false},
+		{"the sixth failure", down(5), failed, notWritten, false},
+		{"a slow sixth failure", down(5), Result{Reason: ReasonTimeout, Duration: time.Minute},
+			Health{Failures: 6, LastReason: ReasonTimeout, ChangedAt: start, Slow: true}, false},
+		{"a success after failures", down(5), delivered(0), healthy, true},
+		{"a response after 3 seconds", Health{}, delivered(3 * time.Second), notWritten, false},
+		{"a slower one", Health{}, delivered(3*time.Second + time.Millisecond), slow, false},
+		{"another slow one", slow, delivered(3*time.Second + time.Millisecond), notWritten, false},
+		{"a quick one of a slow server", slow, delivered(0), healthy, true},
+	} {
+		after, changed := c.before.AfterAttempt(c.result, start)
+		if changed != (c.want != notWritten) {
+			t.Errorf("%s: changed %v", c.name, changed)
+		}
+		if diff := cmp.Diff(c.want, after); changed && (diff != "" || after.AllowsFastPath() != c.fastPath) {
+			t.Errorf("%s: fast path %v, health (-want +got):\n%s", c.name, after.AllowsFastPath(), diff)
 		}
 	}
-	if _, changed := h.AfterAttempt(failed, start); changed {
-		t.Error("the sixth failure is written")
-	}
-	if slower, changed := h.AfterAttempt(Result{Reason: ReasonTimeout, Duration: time.Minute}, start); !changed ||
-		!slower.Slow || slower.Failures != 6 {
-		t.Errorf("after a slow sixth failure: changed %v, health %+v", changed, slower)
-	}
-	recovered, changed := h.AfterAttempt(delivered, start)
-	if diff := cmp.Diff(Health{ChangedAt: start}, recovered); diff != "" || !changed {
-		t.Errorf("after a success: changed %v, health (-want +got):\n%s", changed, diff)
-	}
-	slow := Result{Outcome: Delivered, Status: 200, Duration: 3 * time.Second}
-	if _, changed := (Health{}).AfterAttempt(slow, start); changed {
-		t.Error("a response after 3 seconds counts as slow, want only later ones")
-	}
-	slow.Duration += time.Millisecond
-	slowServer, changed := Health{}.AfterAttempt(slow, start)
-	if diff := cmp.Diff(Health{ChangedAt: start, Slow: true}, slowServer); diff != "" || !changed {
-		t.Errorf("after a slow response: changed %v, health (-want +got):\n%s", changed, diff)
-	}
-	if slowServer.AllowsFastPath() {
-		t.Error("a slow server has a fast path")
-	}
-	if _, changed := slowServer.AfterAttempt(slow, start); changed {
-		t.Error("another slow response is stored")
-	}
-	if quick, changed := slowServer.AfterAttempt(delivered, start); !changed || !quick.AllowsFastPath() {
-		t.Errorf("after a quick response: %+v, want an open fast path", quick)
-	}
+}
+
+func TestDisabledEndpoint(t *testing.T) {
+	h := Health{Failures: 5, LastReason: ReasonServer, LastStatus: 500, ChangedAt: start}
+	gone := Result{Outcome: Gone, Reason: ReasonGone, Status: 410}
 	disabled, changed := h.AfterDisable(gone, start)
 	wantDisabled := h
 	wantDisabled.LastReason, wantDisabled.LastStatus, wantDisabled.DisabledAt = ReasonGone, 410, start
@@ -135,7 +134,7 @@ func TestHealth(t *testing.T) {
 	if changed || !again.DisabledAt.Equal(start) {
 		t.Errorf("a second 410: %+v, changed %v", again, changed)
 	}
-	if late, _ := disabled.AfterAttempt(delivered, start); late.Enabled() {
+	if late, _ := disabled.AfterAttempt(Result{Outcome: Delivered, Status: 200}, start); late.Enabled() {
 		t.Error("a late success enables what a 410 disabled")
 	}
 	wantEnabled := Health{Failures: h.Failures, ChangedAt: start}
