@@ -75,46 +75,25 @@ func itemSize(t *testing.T, of item) int {
 	return size
 }
 
-func TestFinishedChargeCostsOneWriteUnit(t *testing.T) {
-	encoded, err := Encode(finishedCharge())
-	if err != nil {
-		t.Fatal(err)
-	}
-	size, longNames := itemSize(t, encoded), 0
-	for name := range encoded {
-		longNames += len(longNameOf(name)) - len(name)
-	}
-	t.Logf("%d bytes; %d with long names", size, size+longNames)
-	if size >= writeUnit {
-		t.Errorf("the item has %d bytes, want under %d: one write unit", size, writeUnit)
-	}
-}
-
-// A charge whose attempts failed, with all that are kept, stays within two write units. No other charge costs more.
-func TestRetriedChargeIsBounded(t *testing.T) {
+// A finished charge costs one write unit. One whose attempts failed, with all that are kept, costs two; no other charge
+// costs more.
+func TestChargeCostsOneOrTwoWriteUnits(t *testing.T) {
 	e := finishedCharge()
 	attempt := ledger.CallAttempt{
 		At: e.CreatedAt, Millis: 20000, Outcome: ledger.CallUnknown, Reason: "timeout", Response: 504,
 	}
-	for _, count := range []int{1, ledger.MaxCallAttempts} {
-		e.Call.Attempts = slices.Repeat([]ledger.CallAttempt{attempt}, count)
+	for failed, units := range map[int]int{0: 1, 1: 2, ledger.MaxCallAttempts: 2} {
+		e.Call.Attempts = slices.Repeat([]ledger.CallAttempt{attempt}, failed)
 		encoded, err := Encode(e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		size := itemSize(t, encoded)
-		t.Logf("%d bytes with %d attempts", size, count)
-		if limit := 2 * writeUnit; size >= limit {
-			t.Errorf("the item has %d bytes with %d attempts, want under %d", size, count, limit)
+		t.Logf("%d bytes with %d failed attempts", size, failed)
+		if limit := units * writeUnit; size >= limit {
+			t.Errorf("the item has %d bytes with %d failed attempts, want under %d", size, failed, limit)
 		}
 	}
-}
-
-func longNameOf(name string) string {
-	if f, ok := fieldsByName[name]; ok {
-		return f.longName
-	}
-	return derived[name]
 }
 
 // TestNamesAreUniqueAndShort checks that each field of an entry has its own short name and its own long name in snake
