@@ -126,7 +126,7 @@ var errNotPrepared = errors.New("the operator's key of the payment could not be 
 func (o *Operation) storeDriverData(
 	ctx context.Context, reservation *ledger.Entry, data string,
 ) (*ledger.Entry, error) {
-	stored, err := o.Pipeline.Book.ChangeKnown(ctx, reservation, func(e *ledger.Entry) (ledger.Transition, error) {
+	stored, _, err := o.Pipeline.Book.ChangeKnown(ctx, reservation, func(e *ledger.Entry) (ledger.Transition, error) {
 		if !e.StoreDriverData(reservation.Owner, data, ledger.Timestamp(o.Pipeline.Now())) {
 			return ledger.NoTransition, errNotPrepared
 		}

@@ -192,10 +192,10 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 		return nil
 	}
 	defer releaseSlot()
-	var postChange, smsChange delivery.EntryChange
+	var made changes
 	var group sync.WaitGroup
 	if entry.UserSMS.State == ledger.UserSMSDue {
-		r.Start.Go(&group, func() { smsChange = r.sendUserSMS(ctx, entry) })
+		r.Start.Go(&group, func() { r.sendUserSMS(ctx, entry, &made) })
 	}
 	target, targetErr := r.Courier.FindTarget(ctx, entry)
 	if targetErr == nil && target.AllowsFastPath() {
@@ -206,15 +206,15 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 		if claim != nil {
 			notAfter := notification.NextAttemptAt.Add(-clockMargin)
 			attempt := delivery.Attempt{DeliveryClaim: *claim, Target: target, NotAfter: notAfter}
-			postChange = r.Courier.PostNotification(ctx, entry, attempt, line)
+			made.post = r.Courier.PostNotification(ctx, entry, attempt, line)
 		}
 	}
 	line.SetOutcome("posted")
-	if postChange == nil {
+	if made.post == nil {
 		line.SetOutcome(leftToSweep)
 	}
 	group.Wait()
-	return cmp.Or(err, r.storeResults(ctx, entry, line, postChange, smsChange), targetErr)
+	return cmp.Or(err, r.storeResults(ctx, entry, line, made), targetErr)
 }
 
 // leaseIntermediate leases the post of a status that another one may follow. Without it, a repeated record of the
@@ -224,17 +224,18 @@ func (r *Relay) leaseIntermediate(
 	ctx context.Context, image *ledger.Entry,
 ) (entry *ledger.Entry, claim *ledger.DeliveryClaim, err error) {
 	id, now := image.Outbox.Head().ID, ledger.Timestamp(r.Now())
-	entry, _, err = delivery.Store(ctx, r.Book, image, func(e *ledger.Entry) ledger.Transition {
-		claim = nil
-		if head := e.Outbox.Head(); head != nil && head.ID == id {
-			claim = e.Outbox.ClaimFastDelivery(now)
-		}
-		return ledger.LeaseFastDelivery.If(claim != nil)
+	leased, made, err := delivery.Store(ctx, r.Book, image, func(e *ledger.Entry) ledger.Transition {
+		head := e.Outbox.Head()
+		return ledger.LeaseFastDelivery.If(head != nil && head.ID == id && e.Outbox.ClaimFastDelivery(now) != nil)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return image, nil, err
+	case made == ledger.NoTransition:
+		return leased, nil, nil
+	default:
+		return leased, leased.Outbox.HeadClaim(), nil
 	}
-	return entry, claim, nil
 }
 
 // describeEntry sets the fields of a log line that name an entry.
@@ -266,40 +267,38 @@ func (r *Relay) acquireSlot(merchantID string) (releaseSlot func(), acquired boo
 
 // sendUserSMS sends the payer's SMS, while the fast lease lasts. A panic in its goroutine would end the process, so it
 // recovers. The outcome is then unknown: the sweep retries under the same key.
-func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry) (change delivery.EntryChange) {
-	defer func() {
-		if recover() != nil {
-			change = nil
-		}
-	}()
-	if entry.UserSMS.At.Sub(r.Now()) < clockMargin {
-		return nil
+func (r *Relay) sendUserSMS(ctx context.Context, entry *ledger.Entry, made *changes) {
+	defer func() { _ = recover() }()
+	if entry.UserSMS.At.Sub(r.Now()) >= clockMargin {
+		made.userSMS = r.Courier.SendUserSMS(ctx, entry, entry.UserSMSClaim())
 	}
-	return r.Courier.SendUserSMS(ctx, entry, entry.UserSMSClaim())
+}
+
+// changes are the changes of the attempts at an entry; nil for one that was not made.
+type changes struct{ post, userSMS delivery.EntryChange }
+
+// apply applies both changes as one transition.
+func (c changes) apply(e *ledger.Entry) ledger.Transition {
+	var posted, sent ledger.Transition
+	if c.post != nil {
+		posted = c.post(e)
+	}
+	if c.userSMS != nil {
+		sent = c.userSMS(e)
+	}
+	if posted != ledger.NoTransition && sent != ledger.NoTransition {
+		return ledger.RecordPostAndUserSMS
+	}
+	return cmp.Or(posted, sent)
 }
 
 // storeResults stores the changes of the attempts in one write. It writes nothing if they change nothing, as after a
 // repeated record.
 func (r *Relay) storeResults(
-	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine, post, userSMS delivery.EntryChange,
+	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine, made changes,
 ) error {
-	userSMSChanged := false
-	stored, _, err := delivery.Store(ctx, r.Book, entry, func(e *ledger.Entry) ledger.Transition {
-		var posted, sent ledger.Transition
-		before := e.UserSMS.State
-		if post != nil {
-			posted = post(e)
-		}
-		if userSMS != nil {
-			sent = userSMS(e)
-		}
-		userSMSChanged = e.UserSMS.State != before
-		if posted != ledger.NoTransition && sent != ledger.NoTransition {
-			return ledger.RecordPostAndUserSMS
-		}
-		return cmp.Or(posted, sent)
-	})
-	if err == nil && userSMSChanged && stored.UserSMS.State != ledger.UserSMSSent {
+	stored, transition, err := delivery.Store(ctx, r.Book, entry, made.apply)
+	if err == nil && transition.Row().Changes&ledger.PartUserSMS != 0 && stored.UserSMS.GivenUp() {
 		line.Increment(telemetry.UserSMSFailures)
 	}
 	return err

@@ -59,20 +59,18 @@ func (p *pass) post(
 	ctx context.Context, entry *ledger.Entry, target delivery.Target, line *telemetry.LogLine,
 ) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
-	var claim *ledger.DeliveryClaim
 	entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
-		leasedClaim, changed := e.Outbox.ClaimDelivery(now)
-		claim = leasedClaim
+		_, changed := e.Outbox.ClaimDelivery(now)
 		return ledger.LeaseDelivery.If(changed)
 	})
 	if err != nil || leased == ledger.NoTransition {
 		return entry, err
 	}
-	if claim == nil { // too many attempts are unrecorded
+	if entry.Outbox.UnrecordedAttempts == 0 { // too many were: the lease made a dead letter
 		line.Increment(telemetry.DeadLetters)
 		return entry, nil
 	}
-	attempt := delivery.Attempt{DeliveryClaim: *claim, Target: target}
+	attempt := delivery.Attempt{DeliveryClaim: *entry.Outbox.HeadClaim(), Target: target}
 	return p.applyChange(ctx, entry, p.Courier.PostNotification(ctx, entry, attempt, line))
 }
 
@@ -125,17 +123,15 @@ func (p *pass) prepareUserSMS(_ context.Context, e *ledger.Entry) (preparedJob, 
 // sendUserSMS leases the payer's SMS, sends it and stores the result.
 func (p *pass) sendUserSMS(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
-	var claim *ledger.UserSMSClaim
 	entry, made, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
-		leasedClaim, changed := e.ClaimUserSMS(now)
-		claim = leasedClaim
+		_, changed := e.ClaimUserSMS(now)
 		return ledger.LeaseUserSMS.If(changed)
 	})
-	if err == nil && claim != nil {
-		entry, made, err = delivery.Store(ctx, p.Book, entry, p.Courier.SendUserSMS(ctx, entry, *claim))
+	if err == nil && made != ledger.NoTransition && !entry.UserSMS.GivenUp() {
+		record := p.Courier.SendUserSMS(ctx, entry, entry.UserSMSClaim())
+		entry, made, err = delivery.Store(ctx, p.Book, entry, record)
 	}
-	if err == nil && made != ledger.NoTransition &&
-		(entry.UserSMS.State == ledger.UserSMSFailed || entry.UserSMS.State == ledger.UserSMSUnknown) {
+	if err == nil && made != ledger.NoTransition && entry.UserSMS.GivenUp() {
 		line.Increment(telemetry.UserSMSFailures)
 	}
 	return entry, err

@@ -10,17 +10,12 @@ import (
 // StoreTimeout bounds the write of Store.
 const StoreTimeout = 2 * time.Second
 
-// Store applies a pure change to an entry and stores it. It returns the entry as stored, and what the change returned
-// when it was applied last. The write has its own time limit, since the step before it may have used up the
-// invocation's.
+// Store applies a pure change to an entry and stores it. It returns the entry and the transition as stored. The write
+// has its own time limit, since the step before it may have used up the invocation's.
 func Store(
 	ctx context.Context, book *ledger.Book, e *ledger.Entry, change func(*ledger.Entry) ledger.Transition,
 ) (stored *ledger.Entry, made ledger.Transition, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StoreTimeout)
 	defer cancel()
-	stored, err = book.ApplyChange(ctx, e, func(e *ledger.Entry) ledger.Transition {
-		made = change(e)
-		return made
-	})
-	return stored, made, err
+	return book.ChangeKnown(ctx, e, func(e *ledger.Entry) (ledger.Transition, error) { return change(e), nil })
 }

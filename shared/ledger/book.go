@@ -161,46 +161,48 @@ func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) (Transit
 	if e == nil {
 		return nil, ErrNotFound
 	}
-	return b.ChangeKnown(ctx, e, change)
+	stored, _, err := b.ChangeKnown(ctx, e, change)
+	return stored, err
 }
 
 // ChangeKnown is Change for an entry that was read already, such as a stream image. It saves the read; if the entry has
-// changed since, it costs one more call.
+// changed since, it costs one more call. It also returns the transition that was stored.
 func (b *Book) ChangeKnown(
 	ctx context.Context, known *Entry, change func(*Entry) (Transition, error),
-) (*Entry, error) {
+) (stored *Entry, made Transition, err error) {
 	for range maxWriteAttempts {
 		next := known.Clone()
 		next.Outbox.markRelayNotified()
 		t, err := change(next)
 		if err != nil {
-			return nil, err
+			return nil, NoTransition, err
 		}
 		if t == NoTransition {
-			return known, nil
+			return known, NoTransition, nil
 		}
 		writer, err := b.token()
 		if err != nil {
-			return nil, err
+			return nil, NoTransition, err
 		}
 		next.Version, next.Writer, next.UpdatedAt = known.Version+1, writer, Timestamp(b.Now())
 		truncateTimes(next)
 		next.Reschedule()
 		current, err := b.Store.Replace(ctx, next, t)
 		if err != nil {
-			return nil, err
+			return nil, NoTransition, err
 		}
 		if current == nil {
-			return next, nil
+			return next, t, nil
 		}
 		known = current
 	}
-	return nil, ErrContended
+	return nil, NoTransition, ErrContended
 }
 
 // ApplyChange is ChangeKnown for a change that cannot fail.
 func (b *Book) ApplyChange(ctx context.Context, known *Entry, change func(*Entry) Transition) (*Entry, error) {
-	return b.ChangeKnown(ctx, known, func(e *Entry) (Transition, error) { return change(e), nil })
+	stored, _, err := b.ChangeKnown(ctx, known, func(e *Entry) (Transition, error) { return change(e), nil })
+	return stored, err
 }
 
 // token draws a random token.

@@ -33,6 +33,9 @@ type UserSMSClaim struct {
 // Due is true if the payer's SMS is due for an attempt.
 func (s *UserSMS) Due(now time.Time) bool { return s.State == UserSMSDue && !s.At.After(now) }
 
+// GivenUp is true if the payer's SMS ended without proof that it was sent.
+func (s *UserSMS) GivenUp() bool { return s.State == UserSMSFailed || s.State == UserSMSUnknown }
+
 // claim makes the next attempt the caller's, or the SMS unknown after MaxUnrecordedAttempts claims without an outcome.
 // It returns whether the caller may send.
 func (s *UserSMS) claim(now time.Time) bool {

@@ -22,8 +22,19 @@ var notificationVariants = []variant{
 		invariants: []int{8},
 		edits: []edit{{
 			deliverFile, "return ledger.LeaseDelivery.If(changed)",
-			"if claim != nil {\n\t\t\te.Outbox.MarkDelivered(claim.ID, now)\n\t\t}\n\t\t" +
-				"return ledger.LeaseDelivery.If(changed)",
+			"if claim = e.Outbox.HeadClaim(); changed && claim != nil {\n\t\t\t" +
+				"e.Outbox.MarkDelivered(claim.ID, now)\n\t\t}\n\t\treturn ledger.LeaseDelivery.If(changed)",
+		}, {
+			deliverFile,
+			"entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {" +
+				"\n\t\t_, changed := e.Outbox.ClaimDelivery",
+			"var claim *ledger.DeliveryClaim\n\t" +
+				"entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {" +
+				"\n\t\t_, changed := e.Outbox.ClaimDelivery",
+		}, {
+			deliverFile, "if entry.Outbox.UnrecordedAttempts == 0 {", "if claim == nil {",
+		}, {
+			deliverFile, "DeliveryClaim: *entry.Outbox.HeadClaim()", "DeliveryClaim: *claim",
 		}},
 	},
 	{
@@ -125,11 +136,11 @@ var notificationVariants = []variant{
 		name: "image-stored-unconditionally", breaks: "the relay stores its old stream image over newer writes",
 		invariants: []int{2},
 		edits: []edit{{
-			"functions/relay/relay.go", "stored, _, err := delivery.Store(ctx, r.Book, entry, ",
+			"functions/relay/relay.go", "stored, transition, err := delivery.Store(ctx, r.Book, entry, ",
 			"read, cancel := context.WithTimeout(context.WithoutCancel(ctx), delivery.StoreTimeout)\n\t" +
 				"defer cancel()\n\tif newer, _ := r.Book.Find(read, entry.Key); newer != nil {\n\t\t" +
 				"entry.Version = newer.Version\n\t}\n\t" +
-				"stored, _, err := delivery.Store(ctx, r.Book, entry, ",
+				"stored, transition, err := delivery.Store(ctx, r.Book, entry, ",
 		}},
 	},
 	{

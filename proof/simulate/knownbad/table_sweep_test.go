@@ -94,12 +94,13 @@ var sweepVariants = []variant{
 			"lateness of the stream": 2,
 			"rate of freezes":        last, "length of the freeze": 0, "orders": last}),
 		edits: []edit{{
-			deliverFile, "leasedClaim, changed := e.Outbox.ClaimDelivery(now)", "if !now.IsZero() {\n\t\t\t" +
-				"return ledger.NoTransition\n\t\t}\n\t\tleasedClaim, changed := e.Outbox.ClaimDelivery(now)",
+			deliverFile, "_, changed := e.Outbox.ClaimDelivery(now)", "if !now.IsZero() {\n\t\t\t" +
+				"return ledger.NoTransition\n\t\t}\n\t\t_, changed := e.Outbox.ClaimDelivery(now)",
 		}, {
-			deliverFile, "leased == ledger.NoTransition {\n\t\treturn entry, err\n\t}\n\tif claim == nil {",
+			deliverFile, "leased == ledger.NoTransition {\n\t\treturn entry, err\n\t}\n\t" +
+				"if entry.Outbox.UnrecordedAttempts == 0 {",
 			"leased != ledger.NoTransition {\n\t\treturn entry, err\n\t}\n\t" +
-				"if claim = entry.Outbox.HeadClaim(); claim == nil {",
+				"if entry.Outbox.HeadClaim() == nil {",
 		}},
 	},
 	{
@@ -135,7 +136,10 @@ var sweepVariants = []variant{
 		name: "payer-sms-never-sent", breaks: "the sweep claims the payer's SMS and does not send it",
 		invariants: []int{8},
 		world:      kindOfOrder(1),
-		edits:      []edit{{deliverFile, "if err == nil && claim != nil {", "if err != nil && claim != nil {"}},
+		edits: []edit{{
+			deliverFile, "if err == nil && made != ledger.NoTransition && !entry.UserSMS.GivenUp() {",
+			"if err != nil && made != ledger.NoTransition && !entry.UserSMS.GivenUp() {",
+		}},
 	},
 	{
 		name: "flagged-claim-each-hour", breaks: "a payment that waits for a person is looked up each hour",
