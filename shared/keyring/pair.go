@@ -42,7 +42,8 @@ func (p Pair) AddKey(random io.Reader, now time.Time) (Pair, error) {
 func (p Pair) RevokeKey(
 	number int, random io.Reader, now time.Time, propagationTime time.Duration,
 ) (next Pair, err error) {
-	if next = p; !p.hasOtherRipeKey(number, now, propagationTime) {
+	next = p
+	if !p.hasOtherRipeKey(number, now, propagationTime) {
 		if next, err = p.AddKey(random, now); err != nil {
 			return p, err
 		}

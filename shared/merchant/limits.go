@@ -2,8 +2,6 @@ package merchant
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -38,24 +36,22 @@ func (p *Profile) DailyAmountLimit(currency string) (minor int64, limited bool) 
 	return minor, limited
 }
 
-func (p *Profile) validateLimits() []error {
-	var errs []error
+func (p *Profile) validateLimits(errs *errorList) {
 	if p.RequestsPerSecond < 0 || p.RequestsPerSecond > MaxRequestsPerSecond {
-		errs = append(errs, fmt.Errorf("requests per second must be from 0 (no limit) to %d", MaxRequestsPerSecond))
+		errs.add("requests per second must be from 0 (no limit) to %d", MaxRequestsPerSecond)
 	}
 	if p.Burst < 0 || p.Burst > MaxBurst {
-		errs = append(errs, fmt.Errorf("the burst must be from 0 (as many as per second) to %d", MaxBurst))
+		errs.add("the burst must be from 0 (as many as per second) to %d", MaxBurst)
 	}
 	if p.Burst > 0 && p.RequestsPerSecond == 0 {
-		errs = append(errs, errors.New("a burst needs requests per second: set both"))
+		errs.add("a burst needs requests per second: set both")
 	}
 	for _, currency := range slices.Sorted(maps.Keys(p.DailyAmounts)) {
 		if _, known := market.CurrencyExponent(currency); !known {
-			errs = append(errs, fmt.Errorf("daily amount: no country has the currency %q", currency))
+			errs.add("daily amount: no country has the currency %q", currency)
 		}
 		if p.DailyAmounts[currency] <= 0 {
-			errs = append(errs, fmt.Errorf("daily amount: %s must be more than 0", currency))
+			errs.add("daily amount: %s must be more than 0", currency)
 		}
 	}
-	return errs
 }

@@ -3,7 +3,6 @@ package oneapi
 import (
 	"maps"
 	"strconv"
-	"strings"
 	"unicode"
 
 	"mobilegateway/shared/fault"
@@ -147,15 +146,12 @@ func newErrorResponse(id, text string, exception Exception, status int, variable
 
 // truncatePrintable cuts a text to a number of characters, and replaces those that are not printable by a space.
 func truncatePrintable(text string, limit int) string {
-	count := 0
-	return strings.Map(func(char rune) rune {
-		count++
-		if count > limit {
-			return -1
-		}
+	characters := []rune(text)
+	characters = characters[:min(len(characters), limit)]
+	for i, char := range characters {
 		if !unicode.IsPrint(char) {
-			return ' '
+			characters[i] = ' '
 		}
-		return char
-	}, text)
+	}
+	return string(characters)
 }

@@ -97,7 +97,8 @@ func (r *Reader) Number(path string) (text string, raw json.RawMessage) {
 	if !ok {
 		return "", nil
 	}
-	if number := r.raw(value); r.nodes[value].isNumber() {
+	if r.nodes[value].isNumber() {
+		number := r.raw(value)
 		if len(number) > MaxNumberCharacters {
 			r.recordInvalid(path, errTooLong)
 			return "", nil

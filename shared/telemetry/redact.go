@@ -124,33 +124,37 @@ func maskPhoneNumber(text string) string {
 // are not a phone number, and stay. The last two digits of a run are kept.
 func maskPhoneNumbers(text string) string {
 	var kept strings.Builder
-	start, end, digits, pieces := -1, 0, 0, 0 // of the run: position, digits, and pieces
-	endRun := func() {
-		if start >= 0 && digits >= 8 && (digits <= 15 || pieces > 1) {
-			kept.WriteString(msisdn.Mask(text[start:end]))
-		} else if start >= 0 {
-			kept.WriteString(text[start:end])
-		}
-		start, digits, pieces = -1, 0, 0
-	}
+	var run digitRun
 	for i, char := range text {
 		switch {
 		case unicode.IsDigit(char):
-			if start < 0 {
-				kept.WriteString(text[end:i])
-				start = i
+			if run.digits == 0 {
+				kept.WriteString(text[run.end:i])
+				run.start, run.end = i, i
 			}
-			if digits == 0 || end < i {
-				pieces++
+			if run.digits == 0 || run.end < i {
+				run.pieces++
 			}
-			digits, end = digits+1, i+utf8.RuneLen(char)
+			run.digits, run.end = run.digits+1, i+utf8.RuneLen(char)
 		case unicode.IsLetter(char):
-			endRun()
+			kept.WriteString(run.masked(text))
+			run = digitRun{start: run.end, end: run.end}
 		}
 	}
-	endRun()
-	kept.WriteString(text[end:])
+	kept.WriteString(run.masked(text) + text[run.end:])
 	return kept.String()
+}
+
+// digitRun is a run of digits in a text: its place, and how many digits and pieces it has. It is empty at first, and
+// after a letter.
+type digitRun struct{ start, end, digits, pieces int }
+
+// masked returns the run, masked if it can be a phone number.
+func (r digitRun) masked(text string) string {
+	if r.digits >= 8 && (r.digits <= 15 || r.pieces > 1) {
+		return msisdn.Mask(text[r.start:r.end])
+	}
+	return text[r.start:r.end]
 }
 
 // looksLikeCredential detects credentials: our own tokens and secrets by their prefixes anywhere, and the two schemes

@@ -25,7 +25,7 @@ const maxMessageWrites = 8
 func (s *Store) BindMessage(
 	ctx context.Context, account, reference, id string, expireAt time.Time,
 ) ([]ledger.Status, error) {
-	return s.writeMessage(ctx, account, reference, expireAt, func(stored item) (item, bool) {
+	before, err := s.writeMessage(ctx, account, reference, expireAt, func(stored item) (item, bool) {
 		if dynamoitem.ReadText(stored, attributeMessageID) != "" {
 			return nil, false
 		}
@@ -35,17 +35,18 @@ func (s *Store) BindMessage(
 		}
 		return next, true
 	})
+	return earlyStatuses(before), err
 }
 
 // FindMessage implements ledger.MessageIndex.
 func (s *Store) FindMessage(
 	ctx context.Context, account, reference string, statuses []ledger.Status, expireAt time.Time,
 ) (id string, early []ledger.Status, err error) {
-	early, err = s.writeMessage(ctx, account, reference, expireAt, func(stored item) (item, bool) {
-		if id = dynamoitem.ReadText(stored, attributeMessageID); id != "" {
+	before, err := s.writeMessage(ctx, account, reference, expireAt, func(stored item) (item, bool) {
+		if dynamoitem.ReadText(stored, attributeMessageID) != "" {
 			return nil, false
 		}
-		kept := splitStatuses(dynamoitem.ReadText(stored, attributeEarlyStatuses))
+		kept := earlyStatuses(stored)
 		before := len(kept)
 		for _, status := range statuses {
 			if !slices.Contains(kept, status) { // a repeated status changes no message
@@ -57,15 +58,15 @@ func (s *Store) FindMessage(
 		}
 		return item{attributeEarlyStatuses: dynamoitem.Text(joinStatuses(kept))}, true
 	})
-	return id, early, err
+	return dynamoitem.ReadText(before, attributeMessageID), earlyStatuses(before), err
 }
 
-// writeMessage changes the item of an operator's id, from nothing or from what is stored, and returns the early
-// statuses that were stored before. change returns false if nothing is left to write.
+// writeMessage changes the item of an operator's id, from nothing or from what is stored, and returns what was stored
+// before. change returns false if nothing is left to write.
 func (s *Store) writeMessage(
 	ctx context.Context, account, reference string, expireAt time.Time,
 	change func(stored item) (item, bool),
-) ([]ledger.Status, error) {
+) (before item, err error) {
 	const (
 		isAbsent = "attribute_not_exists(" + dynamoitem.KeyAttribute + ")"
 		isEarly  = "attribute_not_exists(" + attributeMessageID + ") AND " + attributeEarlyStatuses + " = :value"
@@ -74,10 +75,9 @@ func (s *Store) writeMessage(
 	key := ledger.Key{Kind: ledger.MessageID, ID: base64.RawURLEncoding.EncodeToString(sum[:])}
 	var stored item
 	for range maxMessageWrites {
-		early := dynamoitem.ReadText(stored, attributeEarlyStatuses)
 		next, changed := change(stored)
 		if !changed {
-			return splitStatuses(early), nil
+			return stored, nil
 		}
 		written := dynamoitem.Key(key.String())
 		for name, value := range next {
@@ -88,13 +88,14 @@ func (s *Store) writeMessage(
 		}
 		put := s.conditionalPut(written, isAbsent, nil)
 		if stored != nil {
+			early := dynamoitem.ReadText(stored, attributeEarlyStatuses)
 			put = s.conditionalPut(written, isEarly, dynamoitem.Text(early))
 		} else {
 			put.ExpressionAttributeValues = nil
 		}
 		_, err := s.client.PutItem(ctx, put)
 		if err == nil {
-			return splitStatuses(early), nil
+			return stored, nil
 		}
 		conflicting, refused := conflictingItem(err)
 		if !refused {
@@ -105,7 +106,9 @@ func (s *Store) writeMessage(
 	return nil, ledger.ErrContended
 }
 
-func splitStatuses(text string) (statuses []ledger.Status) {
+// earlyStatuses are the statuses in an item that came before the response to the send.
+func earlyStatuses(stored item) (statuses []ledger.Status) {
+	text := dynamoitem.ReadText(stored, attributeEarlyStatuses)
 	for _, status := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
 		statuses = append(statuses, ledger.Status(status))
 	}

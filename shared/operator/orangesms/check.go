@@ -38,7 +38,8 @@ func (d *Driver) CheckAccount(
 				units += c.Units
 			}
 		}
-		if notes = append(notes, fmt.Sprintf("%s has %d units left", s.Country, units)); units <= 0 {
+		notes = append(notes, fmt.Sprintf("%s has %d units left", s.Country, units))
+		if units <= 0 {
 			err = errors.Join(err, fmt.Errorf("%s: %w", s.Country, operator.ErrNoUnits))
 		}
 	}

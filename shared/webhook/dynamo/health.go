@@ -72,38 +72,27 @@ func serverKey(s webhook.Server) string { return hashedKey("server#", s.Merchant
 
 // Health implements webhook.HealthStore by two concurrent, strongly consistent reads.
 func (s *Store) Health(ctx context.Context, endpoint webhook.Endpoint) (webhook.Health, error) {
-	var server, disabled dynamoitem.Item
-	var serverErr, disabledErr error
+	var server, disabled itemReader
 	var group sync.WaitGroup
-	s.Start.Go(&group, func() { server, serverErr = s.get(ctx, serverKey(endpoint.Server())) })
-	disabled, disabledErr = s.get(ctx, urlKey(endpoint))
+	s.Start.Go(&group, func() { server.read(ctx, s, serverKey(endpoint.Server())) })
+	disabled.read(ctx, s, urlKey(endpoint))
 	group.Wait()
 	health := webhook.Health{Endpoint: endpoint}
-	if err := errors.Join(serverErr, disabledErr); err != nil {
+	if err := errors.Join(server.err, disabled.err); err != nil {
 		return health, err
 	}
-	r := itemReader{item: server}
-	health.Version = r.number(attributeVersion)
-	if r.number(attributeExpireAt) > s.now().Unix() {
-		health.Failures = int(r.number(attributeFailures))
-		health.Slow = r.number(attributeSlow) == 1
-		r.readLastFailure(&health)
+	health.Version = server.number(attributeVersion)
+	if server.number(attributeExpireAt) > s.now().Unix() {
+		health.Failures = int(server.number(attributeFailures))
+		health.Slow = server.number(attributeSlow) == 1
+		server.readLastFailure(&health)
 	}
-	r.item = disabled
-	health.DisabledVersion, health.DisabledAt = r.number(attributeVersion), r.timestamp(attributeDisabled)
+	health.DisabledVersion = disabled.number(attributeVersion)
+	health.DisabledAt = disabled.timestamp(attributeDisabled)
 	if !health.Enabled() {
-		r.readLastFailure(&health)
+		disabled.readLastFailure(&health)
 	}
-	return health, r.err
-}
-
-// get reads an item; nil if there is none.
-func (s *Store) get(ctx context.Context, key string) (dynamoitem.Item, error) {
-	item, err := dynamoitem.Get(ctx, s.client, s.table, key)
-	if err != nil {
-		return nil, fmt.Errorf("endpoint health: read the item: %w", err)
-	}
-	return item, nil
+	return health, errors.Join(server.err, disabled.err)
 }
 
 // SaveHealth implements webhook.HealthStore by one conditional put of the server's item, which expires.
@@ -168,6 +157,15 @@ func (s *Store) put(ctx context.Context, item dynamoitem.Item, version int64) (b
 type itemReader struct {
 	item dynamoitem.Item
 	err  error
+}
+
+// read reads the item under a key; an absent one has no attributes.
+func (r *itemReader) read(ctx context.Context, s *Store, key string) {
+	item, err := dynamoitem.Get(ctx, s.client, s.table, key)
+	if err != nil {
+		r.err = fmt.Errorf("endpoint health: read the item: %w", err)
+	}
+	r.item = item
 }
 
 func (r *itemReader) number(name string) int64 {
