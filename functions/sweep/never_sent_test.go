@@ -146,21 +146,6 @@ func TestNeverSentDuringRetry(t *testing.T) {
 	s.AssertEntry(t, e, summary{State: ledger.Reserved, Status: ledger.Pending, Due: true})
 }
 
-// decision "inert-payments": no platform has it yet, so an unknown web payment without a page stays unknown.
-func TestNoPlatformIsInert(t *testing.T) {
-	for _, name := range operator.Platforms() {
-		row, _ := operator.FindCapabilities(name)
-		if row.InertAfter != 0 {
-			t.Errorf("%s: InertAfter %s: remove it from this test", name, row.InertAfter)
-		}
-	}
-	s := newFixture(t)
-	e := s.storeAt("orange-webpay/w", 0,
-		func(e *ledger.Entry) { e.Route.Operator, e.Request.Channel = "orange", "web" })
-	s.sweepAtAge(t, e, 20*time.Hour)
-	s.AssertEntry(t, e, summary{State: ledger.Unknown, Status: ledger.Pending, Due: true})
-}
-
 // decision "prepare": a payment that was never prepared was never sent. It needs no lookup.
 func TestNeverPrepared(t *testing.T) {
 	released := summary{State: ledger.Released, Status: ledger.Pending}
@@ -173,6 +158,7 @@ func TestNeverPrepared(t *testing.T) {
 		{"never prepared", "orange-cm/w", "", released, 0},
 		{"prepared, so perhaps sent", "orange-cm/w", "MP1", unknown, 1},
 		{"another platform", "pawapay/w", "", unknown, 1},
+		{"a page that was not stored", "orange-webpay/w", "", unknown, 0},
 	} {
 		s := newFixture(t)
 		s.Operator.SetLookupResult(deliverytest.NoResponse())

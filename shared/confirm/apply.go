@@ -30,7 +30,7 @@ func (c *Confirmer) Store(
 }
 
 // ApplyLookup applies the result of a lookup to a payment by the rules of its platform's row (decisions "never-sent",
-// "inert-payments", "prepare" and "pay-poll"). A lookup that failed changes nothing.
+// "prepare" and "pay-poll"). A lookup that failed changes nothing.
 func (c *Confirmer) ApplyLookup(
 	e *ledger.Entry, lookup LookupResult, lifetime time.Duration, now time.Time,
 ) (made ledger.Transition) {
@@ -43,7 +43,7 @@ func (c *Confirmer) ApplyLookup(
 		report := c.NewStatusReport(e, lookup.Report, ledger.SourceLookup)
 		made = ledger.EndPayment.After(e.ApplyFinalStatus(report, now))
 	case lookup.NotFound && isNeverSent(row, e, now),
-		isInert(row, e, now) && (lookup.NotFound || !lookup.Responded):
+		isUnprepared(row, e) && (lookup.NotFound || !lookup.Responded):
 		made = ledger.EndNeverSent.After(e.EndNeverSent(now))
 	}
 	if made == ledger.NoTransition && lookup.Responded && !lookup.StatusFinal && row.ExpiresPending {
@@ -55,9 +55,6 @@ func (c *Confirmer) ApplyLookup(
 	return made
 }
 
-// lastSend is the latest time at which the last attempt of a payment can have been sent.
-func lastSend(e *ledger.Entry) time.Time { return e.ReservedAt.Add(time.Minute) }
-
 // isNeverSent reports whether a payment that its platform does not know was certainly never sent: the platform's row
 // declares it, and enough time has passed since the last send (decision "never-sent").
 func isNeverSent(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
@@ -66,19 +63,13 @@ func isNeverSent(row operator.Capabilities, e *ledger.Entry, now time.Time) bool
 
 // NeverSentFrom returns from when "not found" proves that a payment was never sent, if its platform's row declares it.
 func NeverSentFrom(row operator.Capabilities, e *ledger.Entry) time.Time {
-	return lastSend(e).Add(row.NotFoundAfter)
+	return e.ReservedAt.Add(maxSendTime + row.NotFoundAfter)
 }
 
-// inertMargin is how much longer than a page's life the gateway waits.
-const inertMargin = 10 * time.Minute
+// maxSendTime is how long after its reservation an attempt can be sent at the latest.
+const maxSendTime = time.Minute
 
-// isInert reports whether an unknown payment cannot be paid any more. It was never prepared, so it was not sent
-// (decision "prepare"), or no attempt ever stored its page (decision "inert-payments"). A lookup that is possible comes
-// first, and has responded.
-func isInert(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
-	if e.State != ledger.Unknown || e.DriverData != "" {
-		return false
-	}
-	isPageOver := row.InertAfter > 0 && !now.Before(lastSend(e).Add(row.InertAfter+inertMargin))
-	return row.Prepares || e.Request.Channel == "web" && e.Response.Status == 0 && isPageOver
+// isUnprepared reports whether an unknown payment was never prepared, so that it was never sent (decision "prepare").
+func isUnprepared(row operator.Capabilities, e *ledger.Entry) bool {
+	return row.Prepares && e.State == ledger.Unknown && e.DriverData == ""
 }

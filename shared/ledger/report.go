@@ -97,10 +97,9 @@ func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
 	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: SourceLookup}, now)
 }
 
-// EndNeverSent ends an unknown payment that certainly never reached its operator, or whose page no payer has got
-// (decisions "never-sent" and "inert-payments"). If the merchant has got 201, the payment is failed. Otherwise it is
-// released, so that a retry may send it. Unchanged: the payment is not unknown, or an open claim speaks against it, or
-// that the operator knew its key.
+// EndNeverSent ends an unknown payment that certainly never reached its operator (decisions "never-sent" and
+// "prepare"). If the merchant has got 201, the payment is failed. Otherwise it is released, so that a retry may send
+// it. Unchanged: the payment is not unknown, or an open claim speaks against it, or that the operator knew its key.
 func (e *Entry) EndNeverSent(now time.Time) Effect {
 	if e.Kind != Payment || e.State != Unknown || e.StatusFinal() || e.Claim.Status != "" || e.ForeignKey {
 		return Unchanged

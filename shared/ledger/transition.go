@@ -276,9 +276,8 @@ var rows = [...]Row{
 			PartOutbox},
 	EndNeverSent: {"never sent", "shared/confirm",
 		"an unknown payment without an open claim, whose platform's row says what the lookup proves " +
-			"([never-sent](unspecified.md#never-sent), [inert-payments](unspecified.md#inert-payments), " +
-			"[prepare](unspecified.md#prepare)). Failed if the merchant has got 201, else released. gatewayctl " +
-			"requires that it was so 2 minutes ago too",
+			"([never-sent](unspecified.md#never-sent), [prepare](unspecified.md#prepare)). Failed if the merchant " +
+			"has got 201, else released. gatewayctl requires that it was so 2 minutes ago too",
 		[]Move{{"unknown pending", "released"}, {"unknown pending", "done failed"}}, PartProof | PartFinal |
 			PartPoll | PartOutbox},
 	AddReceipt: {"receipt", "functions/receipt",

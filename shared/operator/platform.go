@@ -77,9 +77,6 @@ type Capabilities struct {
 	// platforms end each payment themselves, so that such a payment is in doubt and needs a person (decision
 	// "pay-poll").
 	ExpiresPending bool
-	// InertAfter is how long a payment's page lives after the last send. Without a stored page no payer can pay later.
-	// 0 means that this is not certain (decision "inert-payments").
-	InertAfter time.Duration
 	// Prepares is true if the driver is a Preparer: without DriverData nothing was ever sent (decision "prepare").
 	Prepares bool
 	// KeyForm is the form of a payment's upstream key.

@@ -12,7 +12,7 @@ var platformVariants = []variant{
 		invariants: []int{1, 6}, platforms: true,
 		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 0}),
 		edits: []edit{{
-			applyFile, "!now.Before(NeverSentFrom(row, e))", "!now.Before(lastSend(e))",
+			applyFile, "!now.Before(NeverSentFrom(row, e))", "!now.Before(e.ReservedAt.Add(maxSendTime))",
 		}},
 	},
 	{
