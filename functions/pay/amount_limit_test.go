@@ -19,7 +19,8 @@ func TestAmountLimits(t *testing.T) {
 		{0, 500, 500, false}, {0, 500, 501, true},
 		{100, 500, 300, false}, {100, 500, 99, true}, {100, 500, 501, true},
 	} {
-		row := operator.Capabilities{Platform: "mtn-momo", MinAmount: c.smallest, MaxAmount: c.largest}
+		amounts := operator.AmountRange{Min: c.smallest, Max: c.largest}
+		row := operator.Capabilities{Platform: "mtn-momo", Amounts: amounts}
 		p := &paymentParams{minor: c.minor}
 		err := p.refusal(row, operator.Routes{}, &merchant.Profile{})
 		if (err != nil) != c.refused {

@@ -160,7 +160,7 @@ func (p *paymentParams) refusal(
 ) error {
 	country := p.country.Alpha2
 	if row.Platform != "" {
-		if p.minor < row.MinAmount || row.MaxAmount > 0 && p.minor > row.MaxAmount {
+		if !row.Amounts.Contains(p.minor) {
 			return fault.BrokenRule(partAmount, "outside the limits of "+row.Platform)
 		}
 		return nil

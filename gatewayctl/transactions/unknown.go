@@ -237,7 +237,7 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 	case !response.Supported:
 		reason := cmp.Or(entries.WhyNoLookup(e), "no lookup is possible yet")
 		return nil, fmt.Errorf("%s: resolve %s manually with --as", reason, e.ID)
-	case response.NotFound && row.NotFound == operator.NotFoundNeverSent &&
+	case response.NotFound && row.NeverSentAfter > 0 &&
 		e.Clone().EndNeverSent(e.ReservedAt) != ledger.Unchanged:
 		from := confirm.NeverSentFrom(row, e).Add(ledger.ClockMargin)
 		return nil, fmt.Errorf("operator %s has no order %s. If this is still so at %s, it was never sent: the "+

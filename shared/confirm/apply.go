@@ -58,12 +58,12 @@ func (c *Confirmer) ApplyLookup(
 // isNeverSent reports whether a payment that its platform does not know was certainly never sent: the platform's row
 // declares it, and enough time has passed since the last send (decision "never-sent").
 func isNeverSent(row operator.Capabilities, e *ledger.Entry, now time.Time) bool {
-	return row.NotFound == operator.NotFoundNeverSent && !now.Before(NeverSentFrom(row, e))
+	return row.NeverSentAfter > 0 && !now.Before(NeverSentFrom(row, e))
 }
 
 // NeverSentFrom returns from when "not found" proves that a payment was never sent, if its platform's row declares it.
 func NeverSentFrom(row operator.Capabilities, e *ledger.Entry) time.Time {
-	return e.ReservedAt.Add(maxSendTime + row.NotFoundAfter)
+	return e.ReservedAt.Add(maxSendTime + row.NeverSentAfter)
 }
 
 // maxSendTime is how long after its reservation an attempt can be sent at the latest.

@@ -26,14 +26,13 @@ const (
 	KeyShort                  // at most 20 characters: the order_id, or a hash of a longer one
 )
 
-// NotFoundMeaning is what a lookup proves that does not find a payment.
-type NotFoundMeaning int
+// AmountRange bounds a payment in minor units; 0 for no bound.
+type AmountRange struct{ Min, Max int64 }
 
-// The meanings.
-const (
-	NotFoundProvesNothing NotFoundMeaning = iota
-	NotFoundNeverSent                     // no call reached the platform, if it is still so after NotFoundAfter
-)
+// Contains reports whether an amount is within the bounds, which belong to the range.
+func (r AmountRange) Contains(minor int64) bool {
+	return minor >= r.Min && (r.Max == 0 || minor <= r.Max)
+}
 
 // Reach is an operator that a platform reaches, and the countries (alpha-2) where it does.
 type Reach struct {
@@ -69,10 +68,9 @@ type Capabilities struct {
 	HasStatusLookup bool
 	// LookupNeedsDriverData is true if only what the response to the payment brought finds the payment.
 	LookupNeedsDriverData bool
-	// NotFound is what a lookup proves that does not find the payment. It counts from NotFoundAfter after the last
-	// send.
-	NotFound      NotFoundMeaning
-	NotFoundAfter time.Duration
+	// NeverSentAfter is how long after the last send a lookup that does not find the payment proves that no call
+	// reached the platform; 0 if that proves nothing (decision "never-sent").
+	NeverSentAfter time.Duration
 	// ExpiresPending is true if the gateway ends a payment that is still not final at the end of its lifetime. Other
 	// platforms end each payment themselves, so that such a payment is in doubt and needs a person (decision
 	// "pay-poll").
@@ -81,8 +79,8 @@ type Capabilities struct {
 	Prepares bool
 	// KeyForm is the form of a payment's upstream key.
 	KeyForm KeyForm
-	// MinAmount and MaxAmount bound a payment in minor units; 0 for no bound.
-	MinAmount, MaxAmount int64
+	// Amounts bound a payment.
+	Amounts AmountRange
 	// OTPRule is the rule for otp_code on tpe and ussd.
 	OTPRule OTPRule
 	// ShortCodes are those that a payer dials to approve a payment: "mtn CI *133#". Without one the payer gets a push.

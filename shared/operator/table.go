@@ -29,7 +29,7 @@ var capabilityTable = []Capabilities{
 	{
 		Platform: "mtn-momo", DriverName: "mtn", Reach: []Reach{{"mtn", []string{"CI", "CM"}}},
 		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyUUID,
-		NotFound: NotFoundNeverSent, NotFoundAfter: 15 * time.Minute, OTPRule: OTPUnused, SendsUserSMS: true,
+		NeverSentAfter: 15 * time.Minute, OTPRule: OTPUnused, SendsUserSMS: true,
 	},
 	{
 		Platform: "orange-webpay", DriverName: "orangewebpay",
@@ -41,7 +41,7 @@ var capabilityTable = []Capabilities{
 		Platform: "wave-checkout", DriverName: "wave", Reach: []Reach{{"wave", []string{"SN", "CI", "BF"}}},
 		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true,
 		ResendWindow: 24 * time.Hour, OTPRule: OTPUnused, SendsUserSMS: true, StaticCallbacks: true,
-		NotFound: NotFoundNeverSent, NotFoundAfter: 45 * time.Minute, // a page ends after 30 minutes
+		NeverSentAfter: 45 * time.Minute, // a page ends after 30 minutes
 	},
 	{
 		Platform: "orange-cm", DriverName: "orangecm", Reach: []Reach{{"orange", []string{"CM"}}},

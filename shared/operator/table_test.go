@@ -50,8 +50,8 @@ func checkRow(t *testing.T, row operator.Capabilities) {
 			t.Errorf("%s: channel %s", row.Platform, channel)
 		}
 	}
-	if row.ResendWindow < 0 || row.NotFound == operator.NotFoundNeverSent && row.NotFoundAfter < 10*time.Minute {
-		t.Errorf("%s: a negative window, or NotFoundAfter under 10 minutes", row.Platform)
+	if row.ResendWindow < 0 || row.NeverSentAfter != 0 && row.NeverSentAfter < 10*time.Minute {
+		t.Errorf("%s: a negative window, or NeverSentAfter under 10 minutes", row.Platform)
 	}
 }
 

@@ -211,7 +211,7 @@ var callVariants = []variant{
 	{
 		name: "no-limit-is-zero", breaks: "a platform without a greatest amount takes none", invariants: []int{12},
 		edits: []edit{{
-			"functions/pay/request.go", "row.MaxAmount > 0 && p.minor > row.MaxAmount", "p.minor > row.MaxAmount",
+			"shared/operator/platform.go", "(r.Max == 0 || minor <= r.Max)", "minor <= r.Max",
 		}},
 	},
 	{

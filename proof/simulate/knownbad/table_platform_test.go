@@ -87,7 +87,7 @@ var platformVariants = []variant{
 		world: onPlatforms(choices{"kind of platform fault": 3, "orders": 0, "platform": 1,
 			"lateness of the call": last}),
 		edits: []edit{{
-			applyFile, "return row.NotFound == operator.NotFoundNeverSent && ", "return ",
+			applyFile, "return row.NeverSentAfter > 0 && ", "return ",
 		}},
 	},
 	{

@@ -148,7 +148,7 @@ func (p *Platforms) serve(request *http.Request, body []byte) outside.Exchange {
 	if fault.name == appliedLate {
 		late, wait := request.Clone(context.Background()), lateArrival
 		capabilities, _ := operator.FindCapabilities(rowOfPath(request.URL.Path).Name)
-		if capabilities.NotFound != operator.NotFoundNeverSent && p.Tape.Choose("lateness of the call", 2) == 1 {
+		if capabilities.NeverSentAfter == 0 && p.Tape.Choose("lateness of the call", 2) == 1 {
 			wait = veryLateArrival
 		}
 		p.Kernel.At(time.Now().Add(wait), "late call", func() { p.call(late, body) })
