@@ -250,7 +250,7 @@ func TestResolveRefundsDailyLimit(t *testing.T) {
 	d.Ledger.Overwrite(e)
 	amounts := d.Stores().DailyAmounts
 	limitedTo := func(minor int64) *merchant.Profile {
-		return &merchant.Profile{DailyAmounts: map[string]int64{e.Amount.Currency: minor}}
+		return &merchant.Profile{Limits: merchant.Limits{DailyAmounts: map[string]int64{e.Amount.Currency: minor}}}
 	}
 	over := func(limit int64) error {
 		other := d.MustReadEntry(key)

@@ -46,7 +46,7 @@ func (c *counterFixture) entry(id string, minor int64) *ledger.Entry {
 
 // profileWithLimit is a merchant with a daily amount in XOF and XAF.
 func profileWithLimit(minor int64) *merchant.Profile {
-	return &merchant.Profile{DailyAmounts: map[string]int64{"XOF": minor, "XAF": minor}}
+	return &merchant.Profile{Limits: merchant.Limits{DailyAmounts: map[string]int64{"XOF": minor, "XAF": minor}}}
 }
 
 func (c *counterFixture) mustReserve(t testing.TB, e *ledger.Entry, maxSum int64) {

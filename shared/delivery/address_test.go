@@ -79,7 +79,9 @@ func TestCheckNotificationURL(t *testing.T) {
 		{ledger.SMS, "http://other.example/n", false, true},
 		{ledger.SMS, "https://127.0.0.1/n", false, true},
 	} {
-		p := &merchant.Profile{NotificationHosts: []string{"shop.example"}, SMSNotifyAnyHost: c.anyHost}
+		p := &merchant.Profile{Notifications: merchant.Notifications{
+			NotificationHosts: []string{"shop.example"}, SMSNotifyAnyHost: c.anyHost,
+		}}
 		e := &ledger.Entry{Key: ledger.Key{Kind: c.kind}}
 		if err := delivery.CheckNotificationURL(c.address, e, p, false); (err == nil) != c.want {
 			t.Errorf("%s %s: %v, want it accepted: %v", c.kind, c.address, err, c.want)

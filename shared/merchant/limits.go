@@ -22,35 +22,35 @@ const (
 
 // RateLimit returns how many requests the merchant may send per second, and how many at once. limited is false without
 // a limit. A profile without a burst may send the requests of one second at once.
-func (p *Profile) RateLimit() (perSecond, burst int, limited bool) {
-	if p.RequestsPerSecond <= 0 {
+func (l *Limits) RateLimit() (perSecond, burst int, limited bool) {
+	if l.RequestsPerSecond <= 0 {
 		return 0, 0, false
 	}
-	return p.RequestsPerSecond, cmp.Or(max(p.Burst, 0), p.RequestsPerSecond), true
+	return l.RequestsPerSecond, cmp.Or(max(l.Burst, 0), l.RequestsPerSecond), true
 }
 
 // DailyAmountLimit returns the limit of a day's charges and payments in a currency, in minor units. limited is false
 // without a limit.
-func (p *Profile) DailyAmountLimit(currency string) (minor int64, limited bool) {
-	minor, limited = p.DailyAmounts[currency]
+func (l *Limits) DailyAmountLimit(currency string) (minor int64, limited bool) {
+	minor, limited = l.DailyAmounts[currency]
 	return minor, limited
 }
 
-func (p *Profile) validateLimits(errs *errorList) {
-	if p.RequestsPerSecond < 0 || p.RequestsPerSecond > MaxRequestsPerSecond {
+func (l *Limits) validate(errs *errorList) {
+	if l.RequestsPerSecond < 0 || l.RequestsPerSecond > MaxRequestsPerSecond {
 		errs.add("requests per second must be from 0 (no limit) to %d", MaxRequestsPerSecond)
 	}
-	if p.Burst < 0 || p.Burst > MaxBurst {
+	if l.Burst < 0 || l.Burst > MaxBurst {
 		errs.add("the burst must be from 0 (as many as per second) to %d", MaxBurst)
 	}
-	if p.Burst > 0 && p.RequestsPerSecond == 0 {
+	if l.Burst > 0 && l.RequestsPerSecond == 0 {
 		errs.add("a burst needs requests per second: set both")
 	}
-	for _, currency := range slices.Sorted(maps.Keys(p.DailyAmounts)) {
+	for _, currency := range slices.Sorted(maps.Keys(l.DailyAmounts)) {
 		if _, known := market.CurrencyExponent(currency); !known {
 			errs.add("daily amount: no country has the currency %q", currency)
 		}
-		if p.DailyAmounts[currency] <= 0 {
+		if l.DailyAmounts[currency] <= 0 {
 			errs.add("daily amount: %s must be more than 0", currency)
 		}
 	}

@@ -47,6 +47,18 @@ type Profile struct {
 	CreatedAt       time.Time `json:"created,omitzero"`
 	UpdatedAt       time.Time `json:"updated,omitzero"`
 
+	Entitlements
+	Notifications
+	Limits
+	Credentials
+
+	// stored is the document that the profile was decoded from. Encode writes the fields back that this version of the
+	// program does not know.
+	stored []byte
+}
+
+// Entitlements are what a merchant may use.
+type Entitlements struct {
 	// Operations, Countries (alpha-2) and Operators (as in mno-name, lower case) are the merchant's entitlements.
 	// Operators are in the order of preference, for operations without mno-name.
 	Operations []string `json:"operations,omitempty"`
@@ -58,6 +70,10 @@ type Profile struct {
 	OnBehalfOf []string `json:"on_behalf_of,omitempty"`
 	// SenderNames are the allowed values of an SMS's senderName. An empty list allows any (decision "sms-sender-name").
 	SenderNames []string `json:"sender_names,omitempty"`
+}
+
+// Notifications are where a merchant is notified.
+type Notifications struct {
 	// NotificationHosts are the allowed hosts of notif_url, each "host" or "host:port" (decision "pay-notif-url").
 	NotificationHosts []string `json:"notification_hosts,omitempty"`
 	// NotifURL is the provisioned notification URL, for payments without notif_url; "" for none.
@@ -66,14 +82,20 @@ type Profile struct {
 	ChargeNotif bool `json:"charge_notif,omitempty"`
 	// SMSNotifyAnyHost lets the notifyURL of an SMS name any public host (decision "sms-notify-url").
 	SMSNotifyAnyHost bool `json:"sms_notify_any_host,omitempty"`
+}
 
+// Limits are what a merchant may send at most.
+type Limits struct {
 	// RequestsPerSecond is the rate limit, and Burst the number of requests at once beyond it; 0 means no limit.
 	// DailyAmounts limit the sum of charges and payments in a UTC day, by currency, in minor units. A currency without
 	// a value has no limit (decision "merchant-limits").
 	RequestsPerSecond int              `json:"requests_per_second,omitempty"`
 	Burst             int              `json:"burst,omitempty"`
 	DailyAmounts      map[string]int64 `json:"daily_amounts,omitempty"`
+}
 
+// Credentials are the issued secrets of a merchant.
+type Credentials struct {
 	// Tokens are the long-lived access tokens, ClientSecrets the secrets for the token endpoint: at most MaxActive of
 	// each.
 	Tokens        []Credential `json:"tokens,omitempty"`
@@ -83,10 +105,6 @@ type Profile struct {
 	// LastWebhookSecretVersion is the highest version that a webhook secret can ever have had, including revoked ones.
 	// The next secret gets a higher one, so that no secret is issued twice (decision "key-rings").
 	LastWebhookSecretVersion int `json:"-"`
-
-	// stored is the document that the profile was decoded from. Encode writes the fields back that this version of the
-	// program does not know.
-	stored []byte
 }
 
 // Credential is an issued secret of a merchant. The secret itself is displayed once, when it is issued.
@@ -138,35 +156,35 @@ func (p *Profile) ReasonNotAllowed(operation, country, operator string) string {
 }
 
 // DefaultCountry returns the country (alpha-2) of a charge that names none; "" for a merchant without countries.
-func (p *Profile) DefaultCountry() string {
-	if p.HomeCountry != "" || len(p.Countries) == 0 {
-		return p.HomeCountry
+func (e *Entitlements) DefaultCountry() string {
+	if e.HomeCountry != "" || len(e.Countries) == 0 {
+		return e.HomeCountry
 	}
-	return p.Countries[0]
+	return e.Countries[0]
 }
 
 // ChargeNotifURL returns the address of the notification of a charge whose outcome was unknown; "" for none.
-func (p *Profile) ChargeNotifURL() string {
-	if !p.ChargeNotif {
+func (n *Notifications) ChargeNotifURL() string {
+	if !n.ChargeNotif {
 		return ""
 	}
-	return p.NotifURL
+	return n.NotifURL
 }
 
 // NotificationPolicy returns the rule for this merchant's notif_url: one of its registered hosts. Without registered
 // hosts no URL is allowed. allowLoopback is true only in the local run.
-func (p *Profile) NotificationPolicy(allowLoopback bool) outgoing.Policy {
+func (n *Notifications) NotificationPolicy(allowLoopback bool) outgoing.Policy {
 	return outgoing.Policy{
-		AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: p.NotificationHosts,
+		AllowLoopback: allowLoopback, RegisteredHostsOnly: true, RegisteredHosts: n.NotificationHosts,
 	}
 }
 
 // SMSNotificationPolicy is the NotificationPolicy of an SMS's notifyURL: any public host if the profile opens it.
-func (p *Profile) SMSNotificationPolicy(allowLoopback bool) outgoing.Policy {
-	if p.SMSNotifyAnyHost {
+func (n *Notifications) SMSNotificationPolicy(allowLoopback bool) outgoing.Policy {
+	if n.SMSNotifyAnyHost {
 		return outgoing.Policy{AllowLoopback: allowLoopback}
 	}
-	return p.NotificationPolicy(allowLoopback)
+	return n.NotificationPolicy(allowLoopback)
 }
 
 func containsIgnoringCase(values []string, value string) bool {

@@ -87,9 +87,14 @@ func TestValidateReportsEveryError(t *testing.T) {
 	}
 
 	bad := &merchant.Profile{
-		Name: "Demo Shop", ID: "x", Operations: []string{"refund"}, Countries: []string{"ci", "FR"}, HomeCountry: "SN",
-		Operators: []string{"Orange", ""}, SenderNames: []string{"TwelveLetter", ""},
-		NotificationHosts: []string{"10.0.0.1", "a.example/path"}, NotifURL: "http://a.example/",
+		Name: "Demo Shop", ID: "x",
+		Entitlements: merchant.Entitlements{
+			Operations: []string{"refund"}, Countries: []string{"ci", "FR"}, HomeCountry: "SN",
+			Operators: []string{"Orange", ""}, SenderNames: []string{"TwelveLetter", ""},
+		},
+		Notifications: merchant.Notifications{
+			NotificationHosts: []string{"10.0.0.1", "a.example/path"}, NotifURL: "http://a.example/",
+		},
 	}
 	err := bad.Validate(false)
 	if err == nil {

@@ -24,9 +24,9 @@ func (p *Profile) Validate(allowLoopback bool) error {
 	if !validID(p.ID) {
 		errs.add("the id does not have the form of a merchant id")
 	}
-	p.validateEntitlements(&errs)
-	p.validateNotification(allowLoopback, &errs)
-	p.validateLimits(&errs)
+	p.Entitlements.validate(&errs)
+	p.Notifications.validate(allowLoopback, &errs)
+	p.Limits.validate(&errs)
 	return errors.Join(errs...)
 }
 
@@ -35,46 +35,46 @@ type errorList []error
 
 func (l *errorList) add(format string, values ...any) { *l = append(*l, fmt.Errorf(format, values...)) }
 
-func (p *Profile) validateEntitlements(errs *errorList) {
-	for _, operation := range p.Operations {
+func (e *Entitlements) validate(errs *errorList) {
+	for _, operation := range e.Operations {
 		if !slices.Contains([]string{OperationCharge, OperationPay, OperationSMS}, operation) {
 			errs.add("operation %q is not charge, pay or sms", operation)
 		}
 	}
-	for _, code := range p.Countries {
+	for _, code := range e.Countries {
 		if c, known := market.ByAlpha2(code); !known || c.Alpha2 != code {
 			errs.add("country %q is not served", code)
 		}
 	}
-	if p.HomeCountry != "" && !slices.Contains(p.Countries, p.HomeCountry) {
-		errs.add("home country %q is not one of the countries", p.HomeCountry)
+	if e.HomeCountry != "" && !slices.Contains(e.Countries, e.HomeCountry) {
+		errs.add("home country %q is not one of the countries", e.HomeCountry)
 	}
-	for _, name := range p.Operators {
+	for _, name := range e.Operators {
 		if name == "" || name != strings.ToLower(name) {
 			errs.add("operator %q is not in lower case", name)
 		}
 	}
-	for _, name := range p.SenderNames {
+	for _, name := range e.SenderNames {
 		if length := utf8.RuneCountInString(name); length < 1 || length > maxSenderNameLength {
 			errs.add("sender name %q is not 1 to %d characters", name, maxSenderNameLength)
 		}
 	}
 }
 
-// validateNotification adds the faults of the registered hosts and the provisioned URL.
-func (p *Profile) validateNotification(allowLoopback bool, errs *errorList) {
-	for _, host := range p.NotificationHosts {
-		policy := p.NotificationPolicy(allowLoopback)
+// validate adds the faults of the registered hosts and the provisioned URL.
+func (n *Notifications) validate(allowLoopback bool, errs *errorList) {
+	for _, host := range n.NotificationHosts {
+		policy := n.NotificationPolicy(allowLoopback)
 		policy.RegisteredHosts = []string{host}
 		if err := outgoing.CheckNotificationURL("https://"+host+"/", policy); err != nil {
 			errs.add("notification host %q: %w", host, err)
 		}
 	}
-	if p.ChargeNotif && p.NotifURL == "" {
+	if n.ChargeNotif && n.NotifURL == "" {
 		errs.add("charge-notif needs a notif_url")
 	}
-	if p.NotifURL != "" {
-		if err := outgoing.CheckNotificationURL(p.NotifURL, p.NotificationPolicy(allowLoopback)); err != nil {
+	if n.NotifURL != "" {
+		if err := outgoing.CheckNotificationURL(n.NotifURL, n.NotificationPolicy(allowLoopback)); err != nil {
 			errs.add("notif_url: %w", err)
 		}
 	}

@@ -48,7 +48,10 @@ func (p *ProfileStore) Profile(_ context.Context, id string) (*merchant.Profile,
 		return nil, p.Err
 	}
 	return &merchant.Profile{
-		ID: id, Name: "DemoShop", Status: merchant.StatusActive, NotifURL: p.NotifURL, NotificationHosts: p.Hosts,
-		WebhookSecrets: []merchant.WebhookSecret{{Version: 2, KeyNumber: 1}, {Version: 1, KeyNumber: 1}},
+		ID: id, Name: "DemoShop", Status: merchant.StatusActive,
+		Notifications: merchant.Notifications{NotifURL: p.NotifURL, NotificationHosts: p.Hosts},
+		Credentials: merchant.Credentials{
+			WebhookSecrets: []merchant.WebhookSecret{{Version: 2, KeyNumber: 1}, {Version: 1, KeyNumber: 1}},
+		},
 	}, nil
 }

@@ -27,13 +27,17 @@ type Merchants struct {
 func DemoProfile() *merchant.Profile {
 	return &merchant.Profile{
 		ID: "demo0001", Name: "DemoShop", Status: merchant.StatusActive, TokenGeneration: 1,
-		Operations:        []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS},
-		Countries:         market.Alpha2s(),
-		Operators:         operator.Names(),
-		OnBehalfOf:        []string{"DemoShop", "DemoPartner"},
-		SenderNames:       []string{"DEMO", "DEMO2"},
-		NotificationHosts: []string{"shop.example.com"},
-		NotifURL:          "https://shop.example.com/provisioned",
+		Entitlements: merchant.Entitlements{
+			Operations:  []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS},
+			Countries:   market.Alpha2s(),
+			Operators:   operator.Names(),
+			OnBehalfOf:  []string{"DemoShop", "DemoPartner"},
+			SenderNames: []string{"DEMO", "DEMO2"},
+		},
+		Notifications: merchant.Notifications{
+			NotificationHosts: []string{"shop.example.com"},
+			NotifURL:          "https://shop.example.com/provisioned",
+		},
 	}
 }
 
