@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"mobilegateway/shared/apigw"
@@ -89,6 +88,70 @@ type Choice struct {
 	Refusal error
 	// NotYet is set while nothing can be sent. It refuses a key that is new or released; nothing is written then.
 	NotYet *fault.Fault
+}
+
+// Authenticator finds the merchant of an Authorization header. Its faults are MissingCredentials, InvalidCredentials
+// and Internal.
+type Authenticator interface {
+	Authenticate(ctx context.Context, authorization string) (*merchant.Profile, error)
+}
+
+// Authenticate finds the merchant of a request and checks the merchant's rate. It returns RateLimited with the time to
+// wait if the merchant is over it. Two different Authorization headers are InvalidCredentials, because the intended
+// credential is ambiguous.
+func Authenticate(
+	ctx context.Context, req *apigw.Request, merchants Authenticator, rate *limit.RateLimiter,
+) (*merchant.Profile, error) {
+	if req.HasConflictingHeader("Authorization") {
+		return nil, fault.New(fault.InvalidCredentials)
+	}
+	profile, err := merchants.Authenticate(ctx, req.Header("Authorization"))
+	if err != nil {
+		return nil, err
+	}
+	req.LogLine.SetMerchant(profile.Name)
+	if err := CheckRate(ctx, req, profile, rate); err != nil {
+		return nil, err
+	}
+	return profile, nil
+}
+
+// CheckRate returns RateLimited for a request over its merchant's rate. Call it only after the credentials have
+// matched, so that no other client uses up the rate. A request is admitted if the table of limits does not respond:
+// this limit protects capacity, and the API has another one in front of it (decision "merchant-limits").
+func CheckRate(ctx context.Context, req *apigw.Request, profile *merchant.Profile, rate *limit.RateLimiter) error {
+	perSecond, burst, limited := profile.RateLimit()
+	if !limited {
+		return nil
+	}
+	wait, err := rate.Take(ctx, profile.ID, perSecond, burst)
+	if err != nil {
+		req.LogLine.Increment(telemetry.LimitStoreFailures)
+		req.LogLine.SetCause(err)
+		return nil
+	}
+	if wait <= 0 {
+		return nil
+	}
+	req.LogLine.Increment(telemetry.RateLimitedRequests)
+	return &fault.Fault{Kind: fault.RateLimited, RetryAfter: int((wait + time.Second - 1) / time.Second)}
+}
+
+// AuthenticateAndReadBody authenticates the merchant and reads the JSON body. It checks in the order of refusals:
+// credentials, rate, media type, JSON.
+func (p *Pipeline) AuthenticateAndReadBody(ctx context.Context, req *apigw.Request) (*Attempt, error) {
+	profile, err := Authenticate(ctx, req, p.Merchants, p.RateLimiter)
+	if err != nil {
+		return nil, err
+	}
+	if err := apigw.RequireJSON(req); err != nil {
+		return nil, err
+	}
+	doc, err := strictjson.Parse(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &Attempt{Request: req, Profile: profile, Body: doc}, nil
 }
 
 // partMCO names the country of a charge or an SMS.
@@ -183,6 +246,13 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	}
 }
 
+// LogRouting writes an entry's operator, country and channel into the request's log line.
+func LogRouting(req *apigw.Request, e *ledger.Entry) {
+	req.LogLine.SetOperator(e.Route.Operator)
+	req.LogLine.SetCountry(e.Route.Country)
+	req.LogLine.SetChannel(e.Request.Channel)
+}
+
 // pin sets what a new transaction is pinned to. An error means that the account or the platform cannot serve it.
 func (p *Pipeline) pin(ctx context.Context, a *Attempt, check CheckFunc) error {
 	driver, _, found := p.Operators.Driver(a.Choice.Platform)
@@ -262,19 +332,6 @@ func (p *Pipeline) Release(
 	})
 }
 
-// refundDailyAmount refunds the amount of an entry that was certainly not applied. It also refunds a reservation whose
-// entry has moved to a later day, because a retry may have come before this attempt's refund. If it fails, the amount
-// stays counted until the day is over, and the response stays the same.
-func (p *Pipeline) refundDailyAmount(
-	ctx context.Context, line *telemetry.LogLine, reservation, updated *ledger.Entry,
-) {
-	err := errors.Join(p.DailyAmounts.Refund(ctx, updated), p.DailyAmounts.RefundMoved(ctx, reservation, updated))
-	if err != nil {
-		line.Increment(telemetry.LimitStoreFailures)
-		line.SetCause(err)
-	}
-}
-
 // SendFunc sends one operator call. common is filled in from the reservation. A charge and an SMS have only a Result.
 type SendFunc func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse
 
@@ -297,88 +354,4 @@ func (p *Pipeline) CallOperator(ctx context.Context, a *Attempt, send SendFunc) 
 	response := send(callCtx, driver, call)
 	a.Request.LogLine.AddOperatorTime(p.Now().Sub(start))
 	return response
-}
-
-// CallOutcomes is what the ledger stores for each way in which a call can end. RecordOutcome fills in the state, and
-// the response of Refused. If the response of Unknown is empty, an unknown outcome is a 504.
-type CallOutcomes struct {
-	Done    ledger.CallOutcome
-	Refused ledger.CallOutcome
-	Unknown ledger.CallOutcome
-}
-
-// RecordOutcome stores the outcome of the call. a.Stored is then the entry as the ledger has it, which is not always
-// what this call saw, and has the response. Its faults are OutcomeUnknown, and the fault of the result if the call was
-// not applied.
-func (p *Pipeline) RecordOutcome(
-	ctx context.Context, a *Attempt, result operator.Result, outcomes CallOutcomes,
-) error {
-	reservation, line := a.Stored, a.Request.LogLine
-	outcome, made := outcomes.callOutcome(reservation, result)
-	outcome.Call = callResult(result)
-	updated, err := p.Book.StoreOutcome(ctx, reservation, made, outcome)
-	if err != nil {
-		// An outcome that is not stored is not reported. The lease lapses into unknown, and the merchant's retry
-		// decides.
-		line.Increment(telemetry.UnknownOutcomes)
-		return a.Unknown(err)
-	}
-	a.Stored = updated
-	logOutcome(line, updated, result)
-	line.Add(telemetry.StatusConflicts, max(0, len(updated.Conflicts)-len(reservation.Conflicts)))
-	p.refundDailyAmount(ctx, line, reservation, updated)
-	switch {
-	case updated.Response.Status != 0:
-		return nil
-	case result.Fault == nil:
-		return a.Unknown(nil)
-	case updated.State == ledger.Released:
-		return result.Fault
-	default:
-		return a.Unknown(result.Fault)
-	}
-}
-
-// StoreMissingResponse stores the response 201 of an entry whose success became known without one, by the transition
-// that has its reason. A response that another attempt has stored first stays: a.Stored has the one that every repeat
-// gets.
-func (p *Pipeline) StoreMissingResponse(ctx context.Context, a *Attempt, t ledger.Transition, body []byte) error {
-	missing := ledger.CallOutcome{State: ledger.Done, ResponseStatus: http.StatusCreated, ResponseBody: body}
-	updated, err := p.Book.StoreOutcome(ctx, a.Stored, t, missing)
-	if err != nil {
-		return a.Unknown(err)
-	}
-	a.Stored = updated
-	return nil
-}
-
-// countOwnFault counts credentials that are missing, incomplete or refused, which have an alarm of their own, codes
-// that a driver does not know, and accounts without units.
-func countOwnFault(line *telemetry.LogLine, f *fault.Fault) {
-	switch callReason(operator.Result{Fault: f}) {
-	case ledger.ReasonRejected:
-		line.Increment(telemetry.OperatorAuthFailures)
-	case reasonUnmapped:
-		line.Increment(telemetry.UnmappedCodes)
-	case reasonNoUnits:
-		line.Increment(telemetry.ExhaustedAccounts)
-	}
-}
-
-// logOutcome logs and counts the outcome.
-func logOutcome(line *telemetry.LogLine, updated *ledger.Entry, result operator.Result) {
-	line.SetOutcome(string(updated.State))
-	switch updated.State {
-	case ledger.Unknown:
-		line.Increment(telemetry.UnknownOutcomes)
-	case ledger.Released:
-		line.Increment(telemetry.NotAppliedCalls)
-	case ledger.Refused:
-		line.Increment(telemetry.OperatorRefusals)
-	}
-	if result.Fault == nil {
-		return
-	}
-	countOwnFault(line, result.Fault)
-	line.SetCause(result.Fault)
 }

@@ -199,7 +199,7 @@ var callVariants = []variant{
 			"duplicates": last, "another body": 0, "time of the duplicate": 1, "kind of table fault": 0,
 			"rate of crashes": 0, "rate of freezes": 0}),
 		edits: []edit{{
-			pipelineFile, "errors.Join(p.DailyAmounts.Refund(ctx, updated), " +
+			"shared/operation/outcome.go", "errors.Join(p.DailyAmounts.Refund(ctx, updated), " +
 				"p.DailyAmounts.RefundMoved(ctx, reservation, updated))",
 			"p.DailyAmounts.Refund(ctx, updated)",
 		}},

@@ -10,7 +10,7 @@ var hazardVariants = []variant{
 		invariants: []int{2},
 		world:      kindOfOrder(0).with(choices{"has operators that forget refusals": last}),
 		edits: []edit{{
-			pipelineFile, "line.Increment(telemetry.UnknownOutcomes)\n\t\treturn",
+			callFile, "line.Increment(telemetry.UnknownOutcomes)\n\t\treturn",
 			"line.Increment(telemetry.UnknownOutcomes)\n\t\tif result.Outcome == operator.Refused {\n" +
 				"return result.Fault\n}\nreturn",
 		}},
@@ -115,7 +115,7 @@ var hazardVariants = []variant{
 		name: "rate-ignored", breaks: "the rate of a merchant is not limited", invariants: []int{5},
 		world: choices{"has a busy merchant": last, "change of a busy merchant": last},
 		edits: []edit{{
-			"shared/operation/authenticate.go", "if wait <= 0 {", "if wait <= time.Hour {",
+			pipelineFile, "if wait <= 0 {", "if wait <= time.Hour {",
 		}},
 	},
 	{

@@ -62,7 +62,7 @@ var outcomeVariants = []variant{
 	{
 		name: "delete-on-error", breaks: "an unknown outcome deletes the entry", invariants: []int{1, 3, 6, 7},
 		edits: []edit{{
-			pipelineFile, "logOutcome(line, updated, result)",
+			callFile, "logOutcome(line, updated, result)",
 			"if updated.State == ledger.Unknown {\n" +
 				"_, _ = p.Book.ApplyChange(ctx, updated, func(e *ledger.Entry) ledger.Transition { " +
 				"e.ExpireAt = p.Now(); return ledger.RecordUnknown })\n}\n" +

@@ -96,7 +96,7 @@ const (
 	progressFile   = "shared/ledger/progress.go"
 	storeFile      = "shared/ledger/dynamo/store.go"
 	pipelineFile   = "shared/operation/pipeline.go"
-	callFile       = "shared/operation/call_result.go"
+	callFile       = "shared/operation/outcome.go"
 	carrierAPIFile = "shared/operator/carrierapi/carrierapi.go"
 	classifyFile   = "shared/operator/carrierapi/outcome.go"
 	courierFile    = "shared/delivery/courier.go"
