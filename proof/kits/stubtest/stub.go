@@ -12,8 +12,7 @@ import (
 
 // Stub is the stub of an operator in a test, with the receiver of its callbacks.
 type Stub struct {
-	*testing.T
-	http.Handler
+	Caller
 	Callbacks *Callbacks
 	name      string
 }
@@ -23,7 +22,7 @@ type Stub struct {
 func NewStub(t *testing.T, name, quirks string, newHandler func(client *http.Client) http.Handler) *Stub {
 	t.Helper()
 	callbacks := &Callbacks{}
-	s := &Stub{t, newHandler(Client(callbacks)), callbacks, name}
+	s := &Stub{To(t, newHandler(Client(callbacks))), callbacks, name}
 	switches := map[string]bool{}
 	for quirk := range strings.FieldsSeq(quirks) {
 		switches[quirk] = true
@@ -41,12 +40,6 @@ func (s *Stub) control(method, path string, body any) {
 	if status, response := s.Do(method, path, string(text)); status != http.StatusOK {
 		s.Fatal(response)
 	}
-}
-
-// Do sends a request, as the function Do does.
-func (s *Stub) Do(method, path, body string, headers ...string) (int, string) {
-	s.Helper()
-	return Do(s.T, s, method, path, body, headers...)
 }
 
 // Script fixes what the next calls of an operation do. key is "" for calls with any key.

@@ -88,24 +88,33 @@ func (c *Callbacks) All() []Callback {
 	return append([]Callback(nil), c.received...)
 }
 
-// Do sends a request to h and returns the status, or 0 for a closed connection, and the body. Headers are pairs.
-func Do(t *testing.T, h http.Handler, method, path, body string, headers ...string) (int, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://stub.test"+path, strings.NewReader(body))
+// Caller calls a handler in a test.
+type Caller struct {
+	*testing.T
+	http.Handler
+}
+
+// To returns the caller of a handler.
+func To(t *testing.T, h http.Handler) Caller { return Caller{t, h} }
+
+// Do sends a request and returns the status, or 0 for a closed connection, and the body. Headers are pairs.
+func (c Caller) Do(method, path, body string, headers ...string) (int, string) {
+	c.Helper()
+	r, err := http.NewRequestWithContext(c.Context(), method, "http://stub.test"+path, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		c.Fatal(err)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := Client(h).Do(r)
+	response, err := Client(c.Handler).Do(r)
 	if err != nil {
 		return 0, ""
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		t.Fatal(err)
+		c.Fatal(err)
 	}
 	return response.StatusCode, string(text)
 }

@@ -15,7 +15,7 @@ import (
 func conf(t *testing.T) string {
 	t.Helper()
 	h := stub.New(kit.Config{}, stub.DefaultCredentials()).Handler()
-	status, body := stubtest.Do(t, h, "GET", "/v2/active-conf?operationType=DEPOSIT", "",
+	status, body := stubtest.To(t, h).Do("GET", "/v2/active-conf?operationType=DEPOSIT", "",
 		"Authorization", "Bearer stub-pawapay-token")
 	if status != 200 {
 		t.Fatal(status, body)

@@ -78,10 +78,10 @@ func TestPayments(t *testing.T) {
 					t.Fatal(page.Fault)
 				}
 				path := strings.TrimPrefix(page.PaymentURL, "https://stub.test")
-				if _, text := stubtest.Do(t, b, "GET", path, ""); !strings.Contains(text, "DemoShop_42: 1500 ") {
+				if _, text := stubtest.To(t, b).Do("GET", path, ""); !strings.Contains(text, "DemoShop_42: 1500 ") {
 					t.Errorf("page %s", text)
 				}
-				stubtest.Do(t, b, "POST", path, c.form)
+				stubtest.To(t, b).Do("POST", path, c.form)
 				time.Sleep(time.Minute)
 				soon := b.status(t)
 				time.Sleep(time.Hour)
@@ -91,7 +91,7 @@ func TestPayments(t *testing.T) {
 				if got := b.callbacks.All(); len(got) != c.callbacks {
 					t.Errorf("%d callbacks, want %d", len(got), c.callbacks)
 				}
-				_, effects := stubtest.Do(t, b, "GET", "/stub/v1/effects?key=DemoShop_42", "")
+				_, effects := stubtest.To(t, b).Do("GET", "/stub/v1/effects?key=DemoShop_42", "")
 				if paid := strings.Contains(effects, `"payment"`); paid != (c.later == ledger.Successful) {
 					t.Errorf("effects %s", effects)
 				}
@@ -111,7 +111,7 @@ func TestRefusals(t *testing.T) {
 	}
 	const path = "/api/v2/generate_payment"
 	header := []string{"Authorization", "Bearer app-1:another key"}
-	if status, _ := stubtest.Do(t, b, "POST", path, `{"amount":"1.5"}`, header...); status != http.StatusBadRequest {
+	if status, _ := stubtest.To(t, b).Do("POST", path, `{"amount":"1.5"}`, header...); status != http.StatusBadRequest {
 		t.Errorf("a wrong amount: %d", status)
 	}
 }

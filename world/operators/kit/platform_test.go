@@ -53,13 +53,13 @@ func example(callbacks *stubtest.Callbacks) http.Handler {
 
 func pay(t *testing.T, h http.Handler, msisdn string) int {
 	t.Helper()
-	status, _ := stubtest.Do(t, h, "POST", "/pay", `{"key":"k","order":"o","msisdn":"`+msisdn+`"}`)
+	status, _ := stubtest.To(t, h).Do("POST", "/pay", `{"key":"k","order":"o","msisdn":"`+msisdn+`"}`)
 	return status
 }
 
 func effects(t *testing.T, h http.Handler, key string) int {
 	t.Helper()
-	_, body := stubtest.Do(t, h, "GET", "/stub/v1/effects?key="+key, "")
+	_, body := stubtest.To(t, h).Do("GET", "/stub/v1/effects?key="+key, "")
 	return len(stubtest.Parse[[]kit.Effect](t, body))
 }
 
@@ -150,7 +150,7 @@ func TestScripts(t *testing.T) {
 		t.Run(c.script, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := example(&stubtest.Callbacks{})
-				if status, body := stubtest.Do(t, h, "POST", "/stub/v1/script", c.script); status != 200 {
+				if status, body := stubtest.To(t, h).Do("POST", "/stub/v1/script", c.script); status != 200 {
 					t.Fatal(status, body)
 				}
 				for i, want := range c.statuses {
@@ -175,12 +175,12 @@ func TestScriptsAreListedAndDeleted(t *testing.T) {
 		{"/stub/v1/script", "[]"},
 	} {
 		h := example(&stubtest.Callbacks{})
-		stubtest.Do(t, h, "POST", "/stub/v1/script", first)
-		stubtest.Do(t, h, "POST", "/stub/v1/script", second)
-		if status, _ := stubtest.Do(t, h, "DELETE", c.path, ""); status != http.StatusNoContent {
+		stubtest.To(t, h).Do("POST", "/stub/v1/script", first)
+		stubtest.To(t, h).Do("POST", "/stub/v1/script", second)
+		if status, _ := stubtest.To(t, h).Do("DELETE", c.path, ""); status != http.StatusNoContent {
 			t.Errorf("DELETE %s: %d, want 204", c.path, status)
 		}
-		if _, left := stubtest.Do(t, h, "GET", "/stub/v1/script", ""); left != c.left {
+		if _, left := stubtest.To(t, h).Do("GET", "/stub/v1/script", ""); left != c.left {
 			t.Errorf("DELETE %s leaves %s, want %s", c.path, left, c.left)
 		}
 	}
@@ -195,7 +195,7 @@ func TestControlNamesWhatWorks(t *testing.T) {
 		{"PUT", "/stub/v1/quirks", `{"x":true}`, "odd, token_60s, token_3s, expires_in_text"},
 		{"PUT", "/stub/v1/quirks", ``, "object is required"},
 	} {
-		status, body := stubtest.Do(t, example(&stubtest.Callbacks{}), c.method, c.path, c.body)
+		status, body := stubtest.To(t, example(&stubtest.Callbacks{})).Do(c.method, c.path, c.body)
 		if status != http.StatusBadRequest || !strings.Contains(body, c.want) {
 			t.Errorf("%s %s: %d %s, want 400 with %q", c.path, c.body, status, body, c.want)
 		}
@@ -213,24 +213,24 @@ func TestTokens(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := example(&stubtest.Callbacks{})
-			stubtest.Do(t, h, "PUT", "/stub/v1/quirks", c.quirks)
+			stubtest.To(t, h).Do("PUT", "/stub/v1/quirks", c.quirks)
 			mint := func() string {
 				var issued struct {
 					Token     string          `json:"access_token"`
 					ExpiresIn json.RawMessage `json:"expires_in"`
 				}
-				_, body := stubtest.Do(t, h, "POST", "/token", "")
+				_, body := stubtest.To(t, h).Do("POST", "/token", "")
 				if err := json.Unmarshal([]byte(body), &issued); err != nil || string(issued.ExpiresIn) != c.expiresIn {
 					t.Errorf("%s, want expires_in %s, %v", body, c.expiresIn, err)
 				}
 				return issued.Token
 			}
 			valid := func(token string) string {
-				_, body := stubtest.Do(t, h, "GET", "/check", "", "Authorization", "Bearer "+token)
+				_, body := stubtest.To(t, h).Do("GET", "/check", "", "Authorization", "Bearer "+token)
 				return body
 			}
 			token := mint()
-			if _, body := stubtest.Do(t, h, "GET", "/check", "", "Authorization", token); body != "false" {
+			if _, body := stubtest.To(t, h).Do("GET", "/check", "", "Authorization", token); body != "false" {
 				t.Errorf("a token without its scheme is valid: %s", body)
 			}
 			before := valid(token)
@@ -239,11 +239,11 @@ func TestTokens(t *testing.T) {
 				t.Errorf("%s: the token does not live for %v", c.quirks, c.life)
 			}
 			token = mint()
-			stubtest.Do(t, h, "POST", "/stub/v1/revoke-tokens", "")
+			stubtest.To(t, h).Do("POST", "/stub/v1/revoke-tokens", "")
 			if valid(token) != "false" || valid("") != "false" {
 				t.Errorf("%s: a revoked token is valid", c.quirks)
 			}
-			_, calls := stubtest.Do(t, h, "GET", "/stub/v1/calls", "")
+			_, calls := stubtest.To(t, h).Do("GET", "/stub/v1/calls", "")
 			if strings.Contains(calls, token) || strings.Count(calls, `"token"`) != 2 {
 				t.Errorf("calls: %s", calls)
 			}
