@@ -230,6 +230,11 @@ func (c *Checker) OtherAccount(e *ledger.Entry, account string) {
 	c.fail(exactAmounts, "%s has account %s, and was sent by account %s", e.Key, e.Route.Account, account)
 }
 
+// AccountDropped reports that gatewayctl dropped the account of an entry that has a timer for calls to its operator.
+func (c *Checker) AccountDropped(e *ledger.Entry) {
+	c.fail(alarmsEnd, "gatewayctl dropped account %s, and %s needs it", e.Route.Account, e.Key)
+}
+
 // GotToken implements merchants.Observer.
 func (c *Checker) GotToken(s *fixture.Shop, reason string) {
 	if reason != "" {

@@ -74,11 +74,16 @@ var tools = sync.OnceValue(func() *sync.Pool {
 
 // Run runs gatewayctl over the models. It returns the standard output, and whether the command succeeded.
 func (e *Engineers) Run(i *deployment.Instance, arguments ...string) (output []byte, done bool) {
+	return e.RunWith(i, "", arguments...)
+}
+
+// RunWith is Run with a standard input.
+func (e *Engineers) RunWith(i *deployment.Instance, input string, arguments ...string) (output []byte, done bool) {
 	tool := tools().Get().(*gatewayctl.Tool)
 	defer tools().Put(tool) // also after a crash: the next command sets everything again
 	var out, messages bytes.Buffer
 	code := tool.Run(context.Background(), append(arguments, "--yes", "--reason", "simulated"), control.System{
-		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &messages, Getenv: e.Environment,
+		Stdin: strings.NewReader(input), Stdout: &out, Stderr: &messages, Getenv: e.Environment,
 		Now: i.Now, Rand: i,
 		Connect: func(control.System, control.Names) (*control.Stores, error) { return e.storesOf(i), nil },
 	})

@@ -1,10 +1,13 @@
 package hazards
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"time"
 
+	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/proof/simulate/deployment"
 	"mobilegateway/proof/simulate/fixture"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/proof/simulate/world"
@@ -19,6 +22,11 @@ type platform struct {
 // changeAccounts changes the operators' accounts in their secret, as they are now.
 func changeAccounts(w *world.World, change func(name string, p *platform)) {
 	w.Logf("operators: a person changes their accounts")
+	w.Secrets.Set(time.Now(), fixture.OperatorSecret, changedAccounts(w, change))
+}
+
+// changedAccounts is the secret of the operators' accounts as it is now, with a change.
+func changedAccounts(w *world.World, change func(name string, p *platform)) []byte {
 	current, _ := w.Secrets.Current(fixture.OperatorSecret)
 	var all map[string]*platform
 	if err := json.Unmarshal(current, &all); err != nil {
@@ -27,7 +35,7 @@ func changeAccounts(w *world.World, change func(name string, p *platform)) {
 	for name, p := range all {
 		change(name, p)
 	}
-	w.Secrets.Set(time.Now(), fixture.OperatorSecret, fixture.Must(json.Marshal(all)))
+	return fixture.Must(json.Marshal(all))
 }
 
 // copyAccount stores an account as another one of its operator, with the address of that one.
@@ -36,11 +44,18 @@ func (p *platform) copyAccount(from, to, address string) {
 	p.Accounts[to]["base_url"] = "https://" + address
 }
 
-// planRemovedAccount makes another account of each operator current while orders have the first one. A person removes
-// that one by hand, and later adds it again.
+// planRemovedAccount makes another account of each operator current while orders have the first one, and removes that
+// one: by gatewayctl, which must refuse while an order needs it, or by hand, and then a person adds it again.
 func planRemovedAccount(w *world.World, length time.Duration) {
 	at := w.DrawStart(length).Add(time.Duration(w.Tape.Choose("seconds to another account", 300)) * time.Second)
 	removed := at.Add(tape.Draw(w.Tape, "time of the removal", 10*time.Second, 10*time.Minute, 2*time.Hour))
+	if w.Tape.Choose("account removed by hand", 2) == 0 {
+		w.Engineers.At(at, "another account", func(i *deployment.Instance) { setAccounts(w, i, addSecond) })
+		for _, wait := range []time.Duration{0, 10 * time.Minute, 2 * time.Hour} {
+			w.Engineers.At(removed.Add(wait), "removal", func(i *deployment.Instance) { dropFirst(w, i) })
+		}
+		return
+	}
 	w.Kernel.At(at, "another account", func() { changeAccounts(w, addSecond) })
 	w.Kernel.At(removed, "removal", func() { changeAccounts(w, removeFirst) })
 	back := removed.Add(tape.Draw(w.Tape, "time without an account", 10*time.Minute, 3*time.Hour, 26*time.Hour))
@@ -58,3 +73,24 @@ func addSecond(name string, p *platform) {
 }
 
 func removeFirst(_ string, p *platform) { delete(p.Accounts, fixture.FirstAccount) }
+
+// setAccounts lets gatewayctl change the operators' accounts, and reports whether it did.
+func setAccounts(w *world.World, i *deployment.Instance, change func(string, *platform)) bool {
+	_, done := w.Engineers.RunWith(i, string(changedAccounts(w, change)), "operator", "set", "-", "--replace")
+	return done
+}
+
+// dropFirst lets gatewayctl drop the first account of each operator, once there is a second one. It must not while an
+// order needs it. An entry without a timer needs no account: its status is final, or its retention ends before the next
+// call.
+func dropFirst(w *world.World, i *deployment.Instance) {
+	current, _ := w.Secrets.Current(fixture.OperatorSecret)
+	if !bytes.Contains(current, []byte(fixture.SecondAccount)) || !setAccounts(w, i, removeFirst) {
+		return
+	}
+	for e := range w.Entries.All() {
+		if e.Route.Account == fixture.FirstAccount && !e.DueAt.IsZero() && entries.MayCallOperator(e) {
+			w.Check.AccountDropped(e)
+		}
+	}
+}
