@@ -163,4 +163,38 @@ var hazardVariants = []variant{
 				"return s.Stores.AuditCopies.Write(ctx, s.Now(), item.Document)",
 		}},
 	},
+	{
+		name: "current-account-instead", breaks: "an order is sent by the current account after its own was removed",
+		invariants: []int{6},
+		world:      choices{"has a removed account": last, "account removed by hand": last},
+		edits: []edit{{
+			"shared/operator/credentials/credentials.go",
+			"return Account{}, errors.New(\"the operator's account is not in the credentials: add it\")",
+			"stored = p.Accounts[p.CurrentID]",
+		}},
+	},
+	{
+		name: "account-in-use-dropped", breaks: "gatewayctl drops an account that an order needs",
+		invariants: []int{10},
+		world:      choices{"has a removed account": last, "account removed by hand": 0},
+		edits: []edit{{
+			"gatewayctl/accounts/use.go", "case counts[account] > 0:", "case counts[account] > 0 && isCurrent:",
+		}},
+	},
+	{
+		name: "ended-client-secret", breaks: "a client secret that has ended gets a token", invariants: []int{5},
+		world: choices{"has a revoked secret": last, "revoked secret": 0},
+		edits: []edit{{
+			"shared/merchant/token.go", "_, isActive := findCredential(p.ClientSecrets, text, now)",
+			"isActive, _ := findCredential(p.ClientSecrets, text, now)",
+		}},
+	},
+	{
+		name: "revoked-key-verifies", breaks: "a revoked key still verifies tokens", invariants: []int{5},
+		world: choices{"has a revoked secret": last, "revoked secret": last},
+		edits: []edit{{
+			"shared/keyring/pair.go", "return Pair{private, public}, nil",
+			"_ = public\n\treturn Pair{private, next.Public}, nil",
+		}},
+	},
 }
