@@ -116,6 +116,7 @@ func TestUnusableDocuments(t *testing.T) {
 		"a route that is a text":     `{"routes":{"mtn":["` + private + `"]}}`,
 		"no address":                 `{"mtn":{"current":"a1","accounts":{"a1":{"access_token":"` + private + `"}}}}`,
 		"an account that is a text":  `{"mtn":{"current":"a1","accounts":{"a1":"` + private + `"}}}`,
+		"an account that is null":    `{"mtn":{"current":"a1","accounts":{"a1":null}}}`,
 		"an address without https":   strings.ReplaceAll("{"+platformJSON("mtn", private)+"}", "https:", "http:"),
 		"an address with a password": strings.ReplaceAll("{"+platformJSON("mtn", private)+"}", "op.ex", "u:p@op.ex"),
 	} {
@@ -184,6 +185,10 @@ func TestFields(t *testing.T) {
 	}
 	reader, _ := newReader(platformJSON("mtn", "t"))
 	found, err := reader.Find(t.Context(), "MTN", "")
+	again, _ := reader.Find(t.Context(), "mtn", "a1")
+	if diff := cmp.Diff(found, again, cmp.AllowUnexported(credentials.Account{})); diff != "" {
+		t.Errorf("the account when it is found again (-first +again):\n%s", diff)
+	}
 	if err != nil || found.Platform != "mtn" || found.BaseURL() != "https://op.example/api" ||
 		found.Field("access_token") != "t" || found.Field("absent") != "" {
 		t.Errorf("%+v, %v", found, err)
