@@ -101,8 +101,8 @@ type exitCode int
 type Tool struct {
 	grammar  commandLine
 	parser   *kong.Kong
-	commands []*kong.Node // all of the grammar
-	env      *environment // of the command that runs
+	commands map[*kong.Node][]*kong.Node // all below each node of the grammar that selectCommand has changed
+	env      *environment                // of the command that runs
 }
 
 // completionVariable has the line to complete, when a shell runs the tool for a completion.
@@ -126,7 +126,9 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.Sy
 	system.Getenv = t.env.get
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
 	exitWith := func(err error) int { return reportError(system, t.grammar.JSON && !out.Written, err) }
-	t.parser.Model.Children = t.commands
+	for node, all := range t.commands {
+		node.Children = all
+	}
 	t.parser.Model.HelpFlag.Set = false // kong leaves it set, and then selects no default command
 	if t.env.get(completionVariable) != "" {
 		kongcompletion.Register(t.parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
@@ -203,13 +205,18 @@ func listMissingCommand(err error) error {
 	return errors.New(text)
 }
 
-// selectCommand leaves only the command that the first argument names in the grammar, because the parser visits all of
-// them several times. Without such a command it leaves the grammar unchanged.
+// selectCommand leaves only the command that the first arguments name in the grammar, because the parser visits all of
+// them several times. It leaves all commands below the last one that an argument names.
 func (t *Tool) selectCommand(arguments []string) {
-	for at, command := range t.commands {
-		if len(arguments) > 0 && command.Name == arguments[0] {
-			t.parser.Model.Children = t.commands[at : at+1]
+	node := t.parser.Model.Node
+	for _, argument := range arguments {
+		at := slices.IndexFunc(node.Children, func(command *kong.Node) bool { return command.Name == argument })
+		if at < 0 {
+			return
 		}
+		t.commands[node] = node.Children
+		node.Children = node.Children[at : at+1]
+		node = node.Children[0]
 	}
 }
 
@@ -226,7 +233,7 @@ func Run(ctx context.Context, arguments []string, system deployment.System) int 
 // NewTool makes the tool. Flags with a variable take its value if they are not given. It fails only if the grammar is
 // wrong.
 func NewTool() (*Tool, error) {
-	t := &Tool{}
+	t := &Tool{commands: map[*kong.Node][]*kong.Node{}}
 	times := kong.MapperFunc(func(c *kong.DecodeContext, target reflect.Value) error {
 		return session.DecodeTime(c, target, t.env.now())
 	})
@@ -274,7 +281,7 @@ func NewTool() (*Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.parser, t.commands = parser, parser.Model.Children
+	t.parser = parser
 	return t, nil
 }
 
