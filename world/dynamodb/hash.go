@@ -1,7 +1,7 @@
 package dynamodb
 
 import (
-	"fmt"
+	"encoding/json"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -54,5 +54,6 @@ func hashAttribute(seed uint64, value types.AttributeValue) uint64 {
 	case *types.AttributeValueMemberB:
 		return mixHash(hashText(seed^'B', string(v.Value)))
 	}
-	return mixHash(hashText(seed, fmt.Sprint(typedValue(value))))
+	text, _ := json.Marshal(newTypedValue(value)) // a flag
+	return mixHash(hashText(seed, string(text)))
 }

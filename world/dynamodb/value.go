@@ -75,25 +75,32 @@ func hasPrefix(value, prefix types.AttributeValue) bool {
 
 // ItemJSON returns an item in DynamoDB's JSON, its attributes sorted by name.
 func ItemJSON(item Item) []byte {
-	values := make(map[string]map[string]any, len(item))
+	values := make(map[string]typedValue, len(item))
 	for name, value := range item {
-		values[name] = typedValue(value)
+		values[name] = newTypedValue(value)
 	}
 	text, _ := json.Marshal(values) // texts, byte sequences and flags always marshal
 	return text
 }
 
-// typedValue returns a value under the name of its type, as DynamoDB's JSON has it.
-func typedValue(value types.AttributeValue) map[string]any {
+// typedValue is a value under the name of its type, as DynamoDB's JSON has it. The others are nil.
+type typedValue struct {
+	S    *string `json:",omitempty"`
+	N    *string `json:",omitempty"`
+	B    *[]byte `json:",omitempty"`
+	BOOL *bool   `json:",omitempty"`
+}
+
+func newTypedValue(value types.AttributeValue) typedValue {
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:
-		return map[string]any{"S": v.Value}
+		return typedValue{S: &v.Value}
 	case *types.AttributeValueMemberN:
-		return map[string]any{"N": v.Value}
+		return typedValue{N: &v.Value}
 	case *types.AttributeValueMemberB:
-		return map[string]any{"B": v.Value}
+		return typedValue{B: &v.Value}
 	case *types.AttributeValueMemberBOOL:
-		return map[string]any{"BOOL": v.Value}
+		return typedValue{BOOL: &v.Value}
 	}
-	return nil
+	return typedValue{}
 }
