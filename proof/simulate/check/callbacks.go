@@ -89,7 +89,8 @@ func (c *callbacks) followed() {
 
 // checkStored checks that a callback which got 2xx is stored. An SMS has the reported status, or a later one. A payment
 // has it as its status, as a claim or as a conflict. One that was released needs no report of a failure. A callback
-// that cannot be read leads to a lookup, unless the status is final (decision "unread-callbacks").
+// that cannot be read leads to a lookup, unless the status is final (decision "unread-callbacks"), or the payment was
+// released after it because its operator had denied it.
 func (c *callbacks) checkStored(callback outside.Callback) {
 	e := c.Entries.AtOperator(callback.Kind, callback.Key)
 	switch {
@@ -102,6 +103,7 @@ func (c *callbacks) checkStored(callback outside.Callback) {
 			c.fail(keptReports, "%s is %s, and its receipt %s got 2xx", e.Key, e.Status, callback.Status)
 		}
 	case callback.Content == outside.CallbackGarbage && (e.StatusFinal() || !e.DueAt.IsZero()): // a lookup, or none
+	case callback.Content == outside.CallbackGarbage && e.State == ledger.Released && c.operators.HasLied(callback.Key):
 	case !slices.ContainsFunc(reportedAs(e, callback), func(s ledger.Status) bool { return c.keepsReport(e, s) }):
 		c.fail(keptReports, "%s is %s/%s, and its callback %s got 2xx", e.Key, e.State, e.Status, callback.Status)
 	}

@@ -19,6 +19,9 @@ import (
 // NewerAttribute is an attribute that only a newer version of the gateway knows.
 const NewerAttribute = "zz"
 
+// dueAttribute is when an entry is due.
+const dueAttribute = "da"
+
 // Client is the client of an instance. It returns the result of most queries of empty shards of the due index at once.
 // Nine calls of ten are such queries, and no order of events matters for them.
 type Client struct {
@@ -36,7 +39,8 @@ func (t *Tables) Client(i *Instance) Client {
 	return Client{attempts, t, i}
 }
 
-// PutItem stores an item, with the attribute of a newer version.
+// PutItem stores an item, with the attribute of a newer version. That one may have a timer that is due at once. Its
+// sweep is without it, so that no entry is due again and again.
 func (c Client) PutItem(
 	ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.PutItemOutput, error) {
@@ -44,6 +48,9 @@ func (c Client) PutItem(
 		newer := *in
 		newer.Item = maps.Clone(in.Item)
 		newer.Item[NewerAttribute] = dynamoitem.Text("a value of a newer version")
+		if _, isDue := in.Item[dueAttribute]; isDue && c.tables.HasNewerTimer && !c.instance.Is(Sweep) {
+			newer.Item[dueAttribute] = dynamoitem.Number(time.Now().UnixMilli())
+		}
 		in = &newer
 	}
 	out, err := c.Client.PutItem(ctx, in, options...)

@@ -66,7 +66,7 @@ func (t *Tables) StoreUndecodable() {
 	t.Entries.HasUndecodable = true
 	item := dynamoitem.Key(mirror.Undecodable.String())
 	item["ds"] = dynamoitem.Text(mirror.ShardOf(mirror.Undecodable))
-	item["da"] = dynamoitem.Number(time.Now().UnixMilli())
+	item[dueAttribute] = dynamoitem.Number(time.Now().UnixMilli())
 	item["v"] = dynamoitem.Text("not a number")
 	_, err := t.Database.PutItem(&dynamodb.PutItemInput{TableName: aws.String(fixture.LedgerTable), Item: item})
 	if err != nil {

@@ -1,6 +1,10 @@
 package deployment
 
-import "time"
+import (
+	"time"
+
+	"mobilegateway/proof/simulate/history"
+)
 
 const (
 	sweepInterval = time.Minute
@@ -10,6 +14,8 @@ const (
 // Schedule invokes the sweep.
 type Schedule struct {
 	*Deployment
+	// Off is the time in which no sweep is scheduled, except a late one.
+	Off history.Window
 
 	next time.Time // zero: none is scheduled
 }
@@ -27,6 +33,9 @@ func (s *Schedule) Next() {
 	at := due.Truncate(sweepInterval)
 	if at.Before(due) || !at.After(time.Now()) {
 		at = at.Add(sweepInterval)
+	}
+	if s.Off.Contains(at) {
+		at = s.Off.To.Truncate(sweepInterval).Add(sweepInterval)
 	}
 	if at.After(s.End) || !s.next.IsZero() && !s.next.After(at) {
 		return

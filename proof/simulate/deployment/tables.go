@@ -28,6 +28,8 @@ type Tables struct {
 	ReadOnly   history.Window
 	// Contention lets each n-th transaction of the table of limits meet another one, 0 for none. That is no fault.
 	Contention int
+	// HasNewerTimer is true if a newer version has a timer that the older one does not know.
+	HasNewerTimer bool
 
 	transactions int                   // of the table of limits
 	writer       *Instance             // that made the last call of a table

@@ -31,7 +31,7 @@ var hazards = []hazard{
 	{name: "an undecodable item", plan: planUndecodableItem},
 	{name: "deletion of expired items", plan: planDeletions},
 	{name: "an engineer at work", plan: planEarlyEngineer},
-	{name: "a newer version", plan: func(w *world.World, _ time.Duration) { w.HasNewerVersion = true }},
+	{name: "a newer version", plan: planNewerVersion},
 	{name: "denied addresses", plan: func(w *world.World, _ time.Duration) { w.Merchants.HasDeniedAddresses = true }},
 	{name: "sweeps started twice", plan: func(w *world.World, _ time.Duration) { w.Rates.DoubleSweep = 200 }},
 	{name: "a short retention", plan: planShortRetention},
@@ -41,6 +41,7 @@ var hazards = []hazard{
 	{name: "short-lived tokens", plan: planShortLivedTokens},
 	{name: "crashes of gatewayctl", plan: planToolCrashes, rarity: 40},
 	{name: "an engineer who sends at once", plan: planSends, rarity: 24},
+	{name: "the sweep off", plan: planSweepOff, rarity: 48, isLater: true},
 	{name: "operators that forget refusals", plan: planForgottenRefusals, rarity: 24, isLater: true},
 	{name: "timers that stop in a freeze", plan: planStoppedTimers, rarity: 24, isLater: true},
 	{name: "lookups of another payment", plan: planOtherLookups, rarity: 24, isLater: true},
@@ -50,6 +51,7 @@ var hazards = []hazard{
 	{name: "few processes", plan: planFewProcesses, rarity: 24, isLater: true},
 	{name: "a revoked secret", plan: planRevokedSecret, rarity: 40, isLater: true},
 	{name: "a removed account", plan: planRemovedAccount, rarity: 24, isLater: true},
+	{name: "unreadable callbacks of denied payments", plan: planDeniedPayments, rarity: 48, isLater: true},
 }
 
 // hazardRarity is one in how many histories most hazards occur.

@@ -15,7 +15,11 @@ func planHangingOperator(w *world.World, length time.Duration) {
 
 // planShortRetention lets SMS expire within the history, and operators remember keys for longer.
 func planShortRetention(w *world.World, _ time.Duration) {
-	w.SMSRetention = tape.Draw(w.Tape, "retention of SMS", time.Hour, 30*time.Hour)
+	setSMSRetention(w, tape.Draw(w.Tape, "retention of SMS", time.Hour, 30*time.Hour))
+}
+
+func setSMSRetention(w *world.World, retention time.Duration) {
+	w.SMSRetention = retention
 	w.Operators.Each(func(o *outside.Operator) { o.KeyWindow = 60 * 24 * time.Hour })
 }
 
@@ -35,5 +39,12 @@ func planForgottenRefusals(w *world.World, _ time.Duration) {
 func planOtherLookups(w *world.World, _ time.Duration) {
 	w.Faults.Set(outside.LookupContents, outside.LookupOther, 400)
 	w.Faults.Set(outside.CallbackTimes, outside.CallbackNever, 300)
+	w.Faults.Set(outside.Payers, outside.PayerFails, 300)
+}
+
+// planDeniedPayments lets operators deny payments that they applied, and call back for them without JSON.
+func planDeniedPayments(w *world.World, _ time.Duration) {
+	w.Faults.Set(outside.OperatorCalls, outside.LieUnavailable, 400)
+	w.Faults.Set(outside.CallbackContents, outside.CallbackGarbage, 500)
 	w.Faults.Set(outside.Payers, outside.PayerFails, 300)
 }

@@ -24,6 +24,21 @@ func planStreamOff(w *world.World, length time.Duration) {
 	w.Stream.Off = w.DrawWindow(length, time.Hour, 23*time.Hour)
 }
 
+// planSweepOff turns the sweep off for hours. Often SMS expire meanwhile, while something of them is due. Its place in
+// hazards is before the operators that forget refusals: they are in no history with a short retention. No instance
+// lives as long as this retention, so none continues the work on an expired SMS.
+func planSweepOff(w *world.World, length time.Duration) {
+	w.Schedule.Off = w.DrawWindow(length, 3*time.Hour, 12*time.Hour)
+	if w.Tape.Choose("SMS expire meanwhile", 2) == 1 {
+		setSMSRetention(w, 8*time.Hour)
+	}
+}
+
+// planNewerVersion lets a newer version run beside the older. It may have a timer that the older does not know.
+func planNewerVersion(w *world.World, _ time.Duration) {
+	w.HasNewerVersion, w.HasNewerTimer = true, w.Tape.ChooseApart("a newer timer", 4) == 3
+}
+
 // poisonRecords are records that no version of the gateway has written.
 var poisonRecords = []string{
 	`{"Records":[{"eventID":"1","dynamodb":{"NewImage":{"pk":{"S":"pay#poison"},"wr":{"S":"1"},"v":{"N":"x"}}}}]}`,

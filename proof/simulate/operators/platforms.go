@@ -165,6 +165,7 @@ func (p *Platforms) call(request *http.Request, body []byte) outside.Exchange {
 	switch isOrder := request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, row.payPath); {
 	case isOrder && row.Name == SMSPlatform:
 		p.Messages.begin(body)
+		p.failBinding()
 	case isOrder:
 		p.requests.remember(row, request.Header.Get("X-Reference-Id"), body)
 	}
@@ -183,6 +184,15 @@ func (p *Platforms) call(request *http.Request, body []byte) outside.Exchange {
 		p.observer.TokenRefused(row.Name, request.URL.Path, recorder.Body.String())
 	}
 	return outside.Exchange{Status: recorder.Code, Header: recorder.Header(), Body: recorder.Body.Bytes()}
+}
+
+// failBinding may make the ledger's table read-only after an SMS. That is too long for the write that binds it to the
+// platform's id, and too short for the write of its outcome.
+func (p *Platforms) failBinding() {
+	if p.rate > 0 && p.FaultsOn() && p.Tape.ChooseApart("a failed binding", 4) == 3 {
+		p.Count("platform: a message is not bound")
+		p.ReadOnly = history.Window{From: time.Now(), To: time.Now().Add(300 * time.Millisecond)}
+	}
 }
 
 // visit lets a payer use a page that the merchant got in a response: pay, refuse, or cancel.
