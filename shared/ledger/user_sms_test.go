@@ -15,15 +15,18 @@ func dueUserSMS() *ledger.Entry {
 }
 
 func TestRecordUserSMS(t *testing.T) {
-	if e := dueUserSMS(); !dueAt(e).Equal(start.Add(ledger.FastLease)) {
-		t.Errorf("due %s", dueAt(e))
+	if e := dueUserSMS(); !dueAt(e).Equal(start.Add(ledger.FastLease)) || e.UserSMS.GivenUp() {
+		t.Errorf("due %s, given up: %v", dueAt(e), e.UserSMS.GivenUp())
 	}
-	for _, end := range []ledger.UserSMSState{ledger.UserSMSSent, ledger.UserSMSFailed, ledger.UserSMSUnknown} {
+	for end, givenUp := range map[ledger.UserSMSState]bool{
+		ledger.UserSMSSent: false, ledger.UserSMSFailed: true, ledger.UserSMSUnknown: true,
+	} {
 		e := dueUserSMS()
 		outcome := ledger.UserSMSOutcome{State: end}
 		recorded := e.UserSMS.Record(e.UserSMSClaim(), outcome)
-		if !recorded || e.UserSMS.State != end || !dueAt(e).IsZero() || e.UserSMS.Attempts != 1 {
-			t.Errorf("%s: %s", end, summary(e))
+		if !recorded || e.UserSMS.State != end || !dueAt(e).IsZero() || e.UserSMS.Attempts != 1 ||
+			e.UserSMS.GivenUp() != givenUp {
+			t.Errorf("%s: %s, given up: %v", end, summary(e), e.UserSMS.GivenUp())
 		}
 		if e.UserSMS.Record(e.UserSMSClaim(), ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: start}) {
 			t.Errorf("%s: due again", end)
