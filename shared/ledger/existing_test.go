@@ -17,7 +17,8 @@ func (b *bench) reserveExisting(fingerprint string) (*ledger.Entry, ledger.Verdi
 	return b.ReserveExisting(context.Background(), e, anHour)
 }
 
-// decision "routes": a key that has an entry gets what Reserve returns for it. A key without one is not reserved.
+// decision "routes": a key that has an entry gets what Reserve returns for it. A key without one is not reserved. While
+// nothing can be sent, FindExisting finds the same, except what would be sent again.
 func TestReserveExisting(t *testing.T) {
 	stored := func(outcomes ...ledger.CallOutcome) func(*testing.T, *bench) {
 		return func(t *testing.T, b *bench) {
@@ -32,28 +33,33 @@ func TestReserveExisting(t *testing.T) {
 		name    string
 		before  func(*testing.T, *bench)
 		body    string
+		found   ledger.Verdict // of FindExisting; 0 for no entry
 		verdict ledger.Verdict
 		state   ledger.State // "" for no entry
 	}{
-		{"no entry", func(*testing.T, *bench) {}, "f", 0, ""},
-		{"released without its body", stored(unbound), "f", 0, ""},
-		{"released", stored(released), "f", ledger.TakenOver, ledger.Reserved},
-		{"released, another body", stored(released), "g", ledger.KeyTaken, ledger.Released},
-		{"a stored response", stored(done), "f", ledger.StoredResponse, ledger.Done},
-		{"a stored response, another body", stored(done), "g", ledger.KeyTaken, ledger.Done},
-		{"unknown", stored(unknown), "f", ledger.TakenOver, ledger.Reserved},
-		{"a lapsed reservation", stored(), "f", ledger.TakenOver, ledger.Reserved},
+		{"no entry", func(*testing.T, *bench) {}, "f", 0, 0, ""},
+		{"released without its body", stored(unbound), "f", 0, 0, ""},
+		{"released", stored(released), "f", 0, ledger.TakenOver, ledger.Reserved},
+		{"released, another body", stored(released), "g", ledger.KeyTaken, ledger.KeyTaken, ledger.Released},
+		{"a stored response", stored(done), "f", ledger.StoredResponse, ledger.StoredResponse, ledger.Done},
+		{"a stored response, another body", stored(done), "g", ledger.KeyTaken, ledger.KeyTaken, ledger.Done},
+		{"unknown", stored(unknown), "f", ledger.StillUnknown, ledger.TakenOver, ledger.Reserved},
+		{"a lapsed reservation", stored(), "f", ledger.StillUnknown, ledger.TakenOver, ledger.Reserved},
 		{"in flight", func(t *testing.T, b *bench) {
 			b.reserve(t, ledger.Payment, "f", ledger.NewReservation)
-		}, "f", ledger.InFlight, ledger.Reserved},
+		}, "f", ledger.InFlight, ledger.InFlight, ledger.Reserved},
 		{"unknown, after the window", func(t *testing.T, b *bench) {
 			stored(unknown)(t, b)
 			b.wait(time.Hour)
-		}, "f", ledger.StillUnknown, ledger.Unknown},
+		}, "f", ledger.StillUnknown, ledger.StillUnknown, ledger.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
 			c.before(t, b)
+			found, verdict, err := b.FindExisting(t.Context(), b.request(ledger.Payment, c.body), anHour)
+			if err != nil || (found == nil) != (c.found == 0) || verdict != c.found {
+				t.Errorf("found %v, %v, %v; want %v", found, verdict, err, c.found)
+			}
 			inserts := b.store.CallCount(storetest.Insert)
 			e, verdict, err := b.reserveExisting(c.body)
 			if err != nil || (e == nil) != (c.state == "") || verdict != c.verdict {
