@@ -2,9 +2,11 @@ package sweep
 
 import (
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -135,5 +137,15 @@ func TestWaitingLine(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A key that has got a slot, and has nothing due any more, frees it.
+func TestUnusedSlotIsFreed(t *testing.T) {
+	p := &pass{Sweep: &Sweep{Book: &ledger.Book{Reader: storetest.NewLedger(t)}, Now: time.Now, Log: io.Discard}}
+	used, _ := p.slots.acquire(keyOf("gone"), requirementOf(lookupOf, "sandbox"))
+	p.process(t.Context(), keyOf("gone"), used)
+	if p.slots.running != 0 {
+		t.Errorf("%d slots are in use, want none", p.slots.running)
 	}
 }
