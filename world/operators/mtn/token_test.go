@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mobilegateway/proof/kits/stubtest"
@@ -54,31 +53,16 @@ func TestTokenCallOnTheWire(t *testing.T) {
 }
 
 func TestInvalidTokenAppliesNothing(t *testing.T) {
-	for name, invalidate := range map[string]func(*bench){
-		"revoked": func(b *bench) { b.Do("POST", "/stub/v1/revoke-tokens", "") },
-		"expired": func(*bench) { time.Sleep(time.Hour) },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, "")
-			invalidate(b)
-			if status, text := b.pay(ordinary); status != 401 || stubtest.Field(t, text, "statusCode") != "401" {
-				t.Errorf("%s: %d %s", name, status, text)
+	stubtest.CheckTokens(t, time.Hour, `"statusCode":401`, func(t *testing.T) stubtest.TokenUser {
+		b := newBench(t, "")
+		call := func() (int, string) {
+			lookup, _ := b.status()
+			status, text := b.pay(ordinary)
+			if want := map[int]int{401: 401, 202: 404}[status]; lookup != want {
+				t.Errorf("lookup %d, want %d", lookup, want)
 			}
-			if status, _ := b.status(); status != 401 {
-				t.Errorf("%s: lookup %d", name, status)
-			}
-			old := b.token
-			b.token = newToken(b)
-			if status, text := b.status(); status != 404 {
-				t.Errorf("%s: lookup %d %s", name, status, text)
-			}
-			if status, text := b.pay(ordinary); status != 202 {
-				t.Errorf("%s: %d %s", name, status, text)
-			}
-			_, calls := b.Do("GET", "/stub/v1/calls", "")
-			if strings.Count(calls, `"operation":"token"`) != 2 || strings.Contains(calls, old) {
-				t.Errorf("%s: calls %s", name, calls)
-			}
-		})
-	}
+			return status, text
+		}
+		return stubtest.TokenUser{Stub: b.Stub, Renew: func() { b.token = newToken(b) }, Call: call}
+	})
 }

@@ -3,6 +3,7 @@ package orangecm_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -66,65 +67,48 @@ func (b *bench) status() (int, string) {
 }
 
 func TestOutcomes(t *testing.T) {
-	for _, c := range []struct {
-		msisdn    string
-		response  int
-		code      string // inittxnstatus of the response
-		status    string // status in the lookup
-		effects   int
-		callbacks string
-	}{
-		{ordinary, 200, "200", "SUCCESSFULL", 1, "SUCCESSFULL"},
-		{"690001001", 200, "200", "FAILED", 0, "FAILED"},
-		{"690001002", 200, "60019", "FAILED", 0, ""},
-		{"690001003", 200, "200", "PENDING", 0, ""},
-		{"690001004", 200, "200", "SUCCESSFULL", 1, "SUCCESSFULL"},
-		{"690001005", 0, "", "SUCCESSFULL", 1, "SUCCESSFULL"},
-		{"690001006", 200, "200", "SUCCESSFULL", 1, "SUCCESSFULL SUCCESSFULL SUCCESSFULL"},
-		{"690001007", 200, "200", "SUCCESSFULL", 1, "SUCCESSFULL FAILED"},
-		{"690001008", 200, "200", "SUCCESSFULL", 1, "SUCCESSFULL"},
-		{"690001009", 503, "", "<nil>", 0, ""},
-		{"690001010", 200, "", "SUCCESSFULL", 1, "SUCCESSFULL"},
-		{"690001011", 200, "200", "SUCCESSFULL", 1, ""},
-		{"690002001", 200, "0066111", "FAILED", 0, ""},
-		{"790000000", 200, "0066111", "FAILED", 0, ""},
-		{"690002002", 400, "0064", "FAILED", 0, ""},
-		{"690002003", 400, "0061", "FAILED", 0, ""},
-		{"690002004", 200, "200", "EXPIRED", 0, "EXPIRED"},
-		{"690002005", 200, "200", "CANCELLED", 0, "CANCELLED"},
-	} {
-		stubtest.Run(t, c.msisdn, func(t *testing.T) {
-			b := newBench(t, "")
-			response, text := b.pay(c.msisdn)
-			if response != c.response || c.code != "" && stubtest.Field(t, text, "data.inittxnstatus") != c.code {
-				t.Errorf("response %d %q, want %d %s", response, text, c.response, c.code)
+	words := stubtest.Words{Accepted: "200 200", Paid: "SUCCESSFULL", Refused: "FAILED", Undecided: "PENDING",
+		Unknown: "<nil>", Success: "SUCCESSFULL", Failure: "FAILED"}
+	outcomes := words.Outcomes("69000", nil, map[string]stubtest.Outcome{
+		"690001002": {Response: "200 60019", Status: "FAILED"},
+		"690002001": {Response: "200 0066111", Status: "FAILED"},
+		"790000000": {Response: "200 0066111", Status: "FAILED"},
+		"690002002": {Response: "400 0064", Status: "FAILED"},
+		"690002003": {Response: "400 0061", Status: "FAILED"},
+		"690002004": {Response: "200 200", Status: "EXPIRED", Callbacks: "EXPIRED"},
+		"690002005": {Response: "200 200", Status: "CANCELLED", Callbacks: "CANCELLED"},
+	})
+	stubtest.CheckOutcomes(t, outcomes, func(t *testing.T, quirks string) stubtest.Trial {
+		b := newBench(t, quirks)
+		pay := func(number string) string {
+			status, text := b.pay(number)
+			if !json.Valid([]byte(text)) {
+				return fmt.Sprint(status)
 			}
-			if c.code != "" && c.code != "200" {
-				status, id := stubtest.Field(t, text, "data.status"), stubtest.Field(t, text, "data.txnid")
-				if status != "FAILED" || id != "<nil>" {
-					t.Errorf("refusal %s, want FAILED without txnid", text)
+			code := stubtest.Field(t, text, "data.inittxnstatus")
+			word, id := stubtest.Field(t, text, "data.status"), stubtest.Field(t, text, "data.txnid")
+			if code != "200" && (word != "FAILED" || id != "<nil>") {
+				t.Errorf("refusal %s, want FAILED without txnid", text)
+			}
+			return fmt.Sprint(status, " ", code)
+		}
+		lookup := func() string {
+			status, text := b.status()
+			if status != 200 || b.Effects(b.payToken) != b.Effects("ORDER-1") {
+				t.Errorf("lookup %d %s, effects by payToken %d", status, text, b.Effects(b.payToken))
+			}
+			return stubtest.Field(t, text, "data.status")
+		}
+		callbacks := func() string {
+			for _, c := range b.Callbacks.All() {
+				if c.Method != "POST" || c.Path != "/cb/token" || c.Header.Get("Authorization") != "" {
+					t.Errorf("callback %s %s with %v, want no credentials", c.Method, c.Path, c.Header)
 				}
 			}
-			time.Sleep(time.Minute)
-			if status, text := b.status(); status != 200 || stubtest.Field(t, text, "data.status") != c.status {
-				t.Errorf("lookup %d %s, want %s", status, text, c.status)
-			}
-			if got := b.Effects(b.payToken); got != c.effects || b.Effects("ORDER-1") != got {
-				t.Errorf("%d effects, want %d", got, c.effects)
-			}
-			for _, callback := range b.Callbacks.All() {
-				if callback.Method != "POST" || callback.Path != "/cb/token" {
-					t.Errorf("callback %s %s", callback.Method, callback.Path)
-				}
-				if callback.Header.Get("Authorization") != "" {
-					t.Error("the callback has credentials")
-				}
-			}
-			if got := b.Words("data.status"); got != c.callbacks {
-				t.Errorf("callbacks %q, want %q", got, c.callbacks)
-			}
-		})
-	}
+			return b.Words("data.status")
+		}
+		return stubtest.Trial{Stub: b.Stub, Pay: pay, Status: lookup, Words: callbacks, Key: "ORDER-1"}
+	})
 }
 
 // TestWireForm compares whole responses with their golden forms, in which the random parts are replaced.
@@ -305,24 +289,18 @@ func TestTokenCall(t *testing.T) {
 		if stubtest.Field(t, text, "access_token") != b.token || stubtest.Field(t, text, "expires_in") != "3" {
 			t.Errorf("%s, want the same token for 3 seconds", text)
 		}
-		time.Sleep(3 * time.Second)
-		if status, text := b.pay(ordinary); status != 401 || stubtest.Field(t, text, "fault") == "" {
-			t.Errorf("expired: %d %s", status, text)
-		}
-		old := b.token
-		_, text = b.newToken("stub-orangecm-secret")
-		b.token = stubtest.Field(t, text, "access_token")
-		if status, _ := b.pay(ordinary); b.token == old || status != 200 {
-			t.Errorf("with a new token: %d", status)
-		}
-		_, calls := b.Do("GET", "/stub/v1/calls", "")
-		if strings.Count(calls, `"operation":"token"`) != 4 || strings.Contains(calls, old) {
-			t.Errorf("calls %s", calls)
-		}
-		_, calls = b.Do("GET", "/stub/v1/calls?key="+b.payToken, "")
+		_, calls := b.Do("GET", "/stub/v1/calls?key="+b.payToken, "")
 		if strings.Count(calls, `"operation":"init"`) != 1 {
 			t.Errorf("calls of the payToken %s, want init among them", calls)
 		}
+	})
+	stubtest.CheckTokens(t, time.Hour, `"fault":`, func(t *testing.T) stubtest.TokenUser {
+		b := newBench(t, "")
+		renew := func() {
+			_, text := b.newToken("stub-orangecm-secret")
+			b.token = stubtest.Field(t, text, "access_token")
+		}
+		return stubtest.TokenUser{Stub: b.Stub, Renew: renew, Call: func() (int, string) { return b.pay(ordinary) }}
 	})
 }
 
@@ -332,12 +310,8 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 		"429": `"code":900800`, "422": `already used`, "503": `<html>`, "503-xml": `<ams:code>900807`,
 	} {
 		b := newBench(t, "")
-		b.Script("pay", b.payToken, mode)
-		if _, text := b.pay(ordinary); !strings.Contains(text, want) {
-			t.Errorf("%s: %s, want %s", mode, text, want)
-		}
-		if status, _ := b.pay(ordinary); status != 200 {
-			t.Errorf("%s: pay afterwards is %d, want 200", mode, status)
-		}
+		pay := func() (int, string) { return b.pay(ordinary) }
+		b.CheckScript("pay", b.payToken, mode, want, pay)
+		b.CheckScript("pay", b.payToken, "ok", "200 ", pay)
 	}
 }

@@ -97,60 +97,37 @@ func (b *bench) words() string {
 }
 
 func TestOutcomes(t *testing.T) {
-	for _, c := range []struct {
-		number, quirk string
-		status        int
-		contains      string // part of the response
-		effects       int
-		units         string
-		receipts      string
-	}{
-		{ordinary, "", 201, `"address":["tel:+`, 1, "9", "N T"},
-		{"2250700001001", "", 201, "resourceURL", 0, "9", "I"},
-		{"2250700001002", "", 403, `"policyException":{"messageId":"POL0001"`, 0, "10", ""},
-		{"2250700001003", "", 201, "resourceURL", 1, "9", ""},
-		{"2250700001004", "", 201, "resourceURL", 1, "9", "N T"},
-		{"2250700001005", "", 0, "", 1, "9", "N T"},
-		{"2250700001006", "", 201, "resourceURL", 1, "9", "N T N T N T"},
-		{"2250700001007", "", 201, "resourceURL", 1, "9", "N T I"},
-		{"2250700001008", "", 201, "resourceURL", 1, "9", "N T"},
-		{"2250700001009", "", 503, `{"code":5`, 0, "10", ""},
-		{"2250700001010", "", 200, "<html>", 1, "9", "N T"},
-		{"2250700001011", "", 201, "resourceURL", 1, "9", ""},
-		{"2250700002001", "", 201, "resourceURL", 1, "9", "U"},
-		{"2250700002002", "", 201, "resourceURL", 1, "9", "W"},
-		{"221770000000", "", 201, "resourceURL", 1, "9", "N T"},
-		{"221770000000", "off_net_lost", 201, "resourceURL", 0, "9", ""},
-		{ordinary, "off_net_lost", 201, "resourceURL", 1, "9", "N T"},
-		{ordinary, "receipts_reordered", 201, "resourceURL", 1, "9", "T N"},
-		{ordinary, "receipts_twice", 201, "resourceURL", 1, "9", "N N T T"},
-		{ordinary, "receipts_lost", 201, "resourceURL", 1, "9", ""},
-		{ordinary, "receipts_network_only", 201, "resourceURL", 1, "9", "N"},
-		{ordinary, "bundle_empty", 403, `"messageId":"POL0001"`, 0, "0", ""},
-		{ordinary, "no_resource_url", 201, `{"message":"Bonjour"}}}`, 1, "9", "N T"},
-	} {
-		stubtest.Run(t, c.number+c.quirk, func(t *testing.T) {
-			b := newBench(t, c.quirk)
-			if status, text := b.post(body(c.number, "Bonjour")); status != c.status ||
-				!strings.Contains(text, c.contains) {
-				t.Errorf("response %d %s, want %d %s", status, text, c.status, c.contains)
-			}
-			early := b.words()
-			if time.Sleep(time.Minute); (early != "") != strings.HasSuffix(c.number, "1008") &&
-				!strings.HasSuffix(c.number, "1004") {
-				t.Errorf("receipts before the response: %q", early)
-			}
-			if got := b.words(); got != c.receipts {
-				t.Errorf("receipts %q, want %q", got, c.receipts)
-			}
-			if effects := b.effects(); len(effects) != c.effects {
-				t.Errorf("effects %v, want %d", effects, c.effects)
-			}
-			if got := b.units(); got != c.units {
-				t.Errorf("%s units are left, want %s", got, c.units)
-			}
+	words := stubtest.Words{Accepted: "201", Paid: "9", Refused: "9", Unknown: "10", Success: "N T", Failure: "I"}
+	outcomes := words.Outcomes("225070000",
+		map[string]string{"221770000000": words.Paid, ordinary + " with no_resource_url": words.Paid},
+		map[string]stubtest.Outcome{
+			"2250700001001":                          {Response: "201", Status: "9", Callbacks: "I"},
+			"2250700001002":                          {Response: "403", Status: "10"},
+			"2250700001003":                          {Response: "201", Status: "9", Effects: 1},
+			"2250700002001":                          {Response: "201", Status: "9", Effects: 1, Callbacks: "U"},
+			"2250700002002":                          {Response: "201", Status: "9", Effects: 1, Callbacks: "W"},
+			"221770000000 with off_net_lost":         {Response: "201", Status: "9"},
+			ordinary + " with off_net_lost":          {Response: "201", Status: "9", Effects: 1, Callbacks: "N T"},
+			ordinary + " with receipts_reordered":    {Response: "201", Status: "9", Effects: 1, Callbacks: "T N"},
+			ordinary + " with receipts_twice":        {Response: "201", Status: "9", Effects: 1, Callbacks: "N N T T"},
+			ordinary + " with receipts_lost":         {Response: "201", Status: "9", Effects: 1},
+			ordinary + " with receipts_network_only": {Response: "201", Status: "9", Effects: 1, Callbacks: "N"},
+			ordinary + " with bundle_empty":          {Response: "403", Status: "0"},
 		})
-	}
+	wanted := map[int]string{201: `"address":["tel:+`, 403: `"policyException":{"messageId":"POL0001"`,
+		503: `{"code":5`, 200: "<html>"}
+	stubtest.CheckOutcomes(t, outcomes, func(t *testing.T, quirks string) stubtest.Trial {
+		b := newBench(t, quirks)
+		send := func(number string) string {
+			status, text := b.post(body(number, "Bonjour"))
+			named := strings.Contains(text, "resourceURL")
+			if !strings.Contains(text, wanted[status]) || named != (status == 201 && quirks != "no_resource_url") {
+				t.Errorf("response %d %s", status, text)
+			}
+			return fmt.Sprint(status)
+		}
+		return stubtest.Trial{Stub: b.Stub, Pay: send, Status: b.units, Words: b.words}
+	})
 }
 
 func TestResponseNamesTheReceipts(t *testing.T) {
@@ -328,24 +305,14 @@ func TestTokenCall(t *testing.T) {
 			t.Errorf("%s: %s, want %s", quirk, text, want)
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
+	b := newBench(t, "")
+	if status, text := b.tokenCall("x"); status != 401 || !strings.Contains(text, `"code":41`) {
+		t.Errorf("wrong secret: %d %s", status, text)
+	}
+	stubtest.CheckTokens(t, time.Hour, `"code":42`, func(t *testing.T) stubtest.TokenUser {
 		b := newBench(t, "")
-		if status, text := b.tokenCall("x"); status != 401 || !strings.Contains(text, `"code":41`) {
-			t.Errorf("wrong secret: %d %s", status, text)
-		}
-		time.Sleep(time.Hour)
-		if status, text := b.post(body(ordinary, "Bonjour")); status != 401 || !strings.Contains(text, `"code":42`) {
-			t.Errorf("expired: %d %s", status, text)
-		}
-		b.renewToken()
-		b.Do("POST", "/stub/v1/revoke-tokens", "")
-		if status, _ := b.post(body(ordinary, "Bonjour")); status != 401 || len(b.effects()) != 0 {
-			t.Errorf("revoked: %d with %d effects", status, len(b.effects()))
-		}
-		b.renewToken()
-		if status, text := b.post(body(ordinary, "Bonjour")); status != 201 {
-			t.Errorf("with a new token: %d %s", status, text)
-		}
+		send := func() (int, string) { return b.post(body(ordinary, "Bonjour")) }
+		return stubtest.TokenUser{Stub: b.Stub, Renew: b.renewToken, Call: send}
 	})
 }
 

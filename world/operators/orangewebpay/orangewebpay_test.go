@@ -2,6 +2,7 @@ package orangewebpay_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -101,59 +102,45 @@ func (b *bench) press(p payment, action, msisdn, code string) (int, string) {
 	return b.Do("POST", page, form.Encode())
 }
 
+// A row is a number, or the button, the number and the code with slashes between them.
 func TestOutcomesOnThePage(t *testing.T) {
-	for _, c := range []struct {
-		action, msisdn, code string
-		button               int
-		once, end            string // status at once, and after 10 minutes
-		effects              int
-		notifications        string
-	}{
-		{"confirm", payer, "123456", 303, "PENDING", "SUCCESS", 1, "SUCCESS"},
-		{"confirm", "+225 07 00 00 00 00", "123 456", 303, "PENDING", "SUCCESS", 1, "SUCCESS"},
-		{"confirm", "2250700001001", "123456", 303, "PENDING", "FAILED", 0, "FAILED"},
-		{"confirm", "2250700001002", "123456", 303, "PENDING", "FAILED", 0, "FAILED"},
-		{"confirm", "2250700001003", "123456", 303, "PENDING", "PENDING", 0, ""},
-		{"confirm", "2250700001004", "123456", 303, "PENDING", "SUCCESS", 1, "SUCCESS"},
-		{"confirm", "2250700001005", "123456", 0, "PENDING", "SUCCESS", 1, "SUCCESS"},
-		{"confirm", "2250700001006", "123456", 303, "PENDING", "SUCCESS", 1, "SUCCESS SUCCESS SUCCESS"},
-		{"confirm", "2250700001007", "123456", 303, "PENDING", "SUCCESS", 1, "SUCCESS FAILED"},
-		{"confirm", "2250700001008", "123456", 303, "SUCCESS", "SUCCESS", 1, "SUCCESS"},
-		{"confirm", "2250700001009", "123456", 503, "INITIATED", "EXPIRED", 0, ""},
-		{"confirm", "2250700001010", "123456", 200, "PENDING", "SUCCESS", 1, "SUCCESS"},
-		{"confirm", "2250700001011", "123456", 303, "PENDING", "SUCCESS", 1, ""},
-		{"confirm", payer, "000000", 400, "INITIATED", "EXPIRED", 0, ""},
-		{"confirm", payer, "12345", 400, "INITIATED", "EXPIRED", 0, ""},
-		{"confirm", "", "123456", 400, "INITIATED", "EXPIRED", 0, ""},
-		{"cancel", "", "", 303, "INITIATED", "EXPIRED", 0, ""},
-		{"close", "", "", 200, "INITIATED", "EXPIRED", 0, ""},
-		{"odd", payer, "123456", 400, "INITIATED", "EXPIRED", 0, ""},
-	} {
-		stubtest.Run(t, c.action+c.msisdn+c.code, func(t *testing.T) {
-			b := newBench(t, "")
-			p := b.create()
-			if got := b.status(p); got != "INITIATED" {
-				t.Error(got)
-			}
-			if status, text := b.press(p, c.action, c.msisdn, c.code); status != c.button {
-				t.Errorf("button %d %s, want %d", status, text, c.button)
-			}
-			if got := len(b.Callbacks.All()); (got > 0) != (c.once == "SUCCESS") {
-				t.Errorf("%d notifications before the response", got)
-			}
-			if got := b.status(p); got != c.once {
-				t.Errorf("lookup %s, want %s", got, c.once)
-			}
-			time.Sleep(10 * time.Minute)
-			if got := b.status(p); got != c.end {
-				t.Errorf("lookup after 10 minutes %s, want %s", got, c.end)
-			}
-			b.press(p, "confirm", payer, "123456")
-			if time.Sleep(time.Minute); b.Effects("") != c.effects || b.Words("status") != c.notifications {
-				t.Errorf("%d effects, %q, want %d, %q", b.Effects(""), b.Words("status"), c.effects, c.notifications)
-			}
+	const paid, early, unpaid = "PENDING | SUCCESS", "SUCCESS | SUCCESS", "INITIATED | EXPIRED"
+	words := stubtest.Words{Accepted: "303", Paid: paid, Refused: "PENDING | FAILED", NoFunds: "PENDING | FAILED",
+		Undecided: "PENDING | PENDING", Unknown: unpaid, Success: "SUCCESS", Failure: "FAILED"}
+	outcomes := words.Outcomes("225070000", map[string]string{"confirm/+225 07 00 00 00 00/123 456": paid},
+		map[string]stubtest.Outcome{
+			"2250700001008":                {Response: "303", Status: early, Effects: 1, Callbacks: "SUCCESS"},
+			"confirm/" + payer + "/000000": {Response: "400", Status: unpaid},
+			"confirm/" + payer + "/12345":  {Response: "400", Status: unpaid},
+			"confirm//123456":              {Response: "400", Status: unpaid},
+			"cancel//":                     {Response: "303", Status: unpaid},
+			"close//":                      {Response: "200", Status: unpaid},
+			"odd/" + payer + "/123456":     {Response: "400", Status: unpaid},
 		})
-	}
+	stubtest.CheckOutcomes(t, outcomes, func(t *testing.T, quirks string) stubtest.Trial {
+		b := newBench(t, quirks)
+		p := b.create()
+		if got := b.status(p); got != "INITIATED" {
+			t.Error(got)
+		}
+		once := ""
+		pay := func(row string) string {
+			if !strings.Contains(row, "/") {
+				row = "confirm/" + row + "/123456"
+			}
+			parts := strings.Split(row, "/")
+			status, _ := b.press(p, parts[0], parts[1], parts[2])
+			once = b.status(p)
+			return fmt.Sprint(status)
+		}
+		lookup := func() string {
+			end := b.status(p)
+			b.press(p, "confirm", payer, "123456") // the page takes no payment any more
+			time.Sleep(time.Minute)
+			return once + " | " + end
+		}
+		return stubtest.Trial{Stub: b.Stub, Pay: pay, Status: lookup}
+	})
 }
 
 func TestNotificationHasNoOrder(t *testing.T) {

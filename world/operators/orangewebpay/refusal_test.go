@@ -105,26 +105,21 @@ func TestTokenCall(t *testing.T) {
 }
 
 func TestInvalidTokens(t *testing.T) {
-	for _, c := range []struct {
-		name       string
-		invalidate func(*bench)
-		code       string
-	}{
-		{"expired", func(*bench) { time.Sleep(90 * 24 * time.Hour) }, `"code":42,`},
-		{"revoked", func(b *bench) { b.Do("POST", "/stub/v1/revoke-tokens", "") }, `"code":42,`},
-		{"unknown", func(b *bench) { b.token = "x" }, `"code":41,`},
-	} {
-		synctest.Test(t, func(t *testing.T) {
+	for _, name := range []string{"webpayment", "transactionstatus"} {
+		stubtest.CheckTokens(t, 90*24*time.Hour, `"code":42,`, func(t *testing.T) stubtest.TokenUser {
 			b := newBench(t, "")
-			c.invalidate(b)
-			for _, call := range []string{"webpayment", "transactionstatus"} {
-				if status, text := b.post(base+call, valid); status != 401 || !strings.Contains(text, c.code) {
-					t.Errorf("%s %s: %d %s, want 401 %s", c.name, call, status, text, c.code)
-				}
+			body := valid
+			if name == "transactionstatus" {
+				body = `{"order_id":"ORD1","amount":1200,"pay_token":"` + b.create().PayToken + `"}`
 			}
-			b.token = b.mint("ci")
-			b.create()
+			call := func() (int, string) { return b.post(base+name, body) }
+			return stubtest.TokenUser{Stub: b.Stub, Renew: func() { b.token = b.mint("ci") }, Call: call}
 		})
+		b := newBench(t, "")
+		b.token = "x"
+		if status, text := b.post(base+name, valid); status != 401 || !strings.Contains(text, `"code":41,`) {
+			t.Errorf("%s with an unknown token: %d %s", name, status, text)
+		}
 	}
 }
 
@@ -205,12 +200,9 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 		"1204": `400 {"code":1204`, "incomplete-applied": `201 {"message":"OK","status":201}`, "cut-applied": `0 `,
 	} {
 		b := newBench(t, "")
-		b.Script("webpayment", "ORD1", mode)
-		status, text := b.post(base+"webpayment", valid)
-		if got := fmt.Sprint(status, " ", text); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s, want %s", mode, got, want)
-		}
-		status, text = b.post(base+"webpayment", valid)
+		create := func() (int, string) { return b.post(base+"webpayment", valid) }
+		b.CheckScript("webpayment", "ORD1", mode, want, create)
+		status, text := create()
 		if used := strings.Contains(text, `"code":1204`); used != strings.HasSuffix(mode, "-applied") {
 			t.Errorf("%s, then %d %s", mode, status, text)
 		}

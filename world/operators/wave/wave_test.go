@@ -74,6 +74,13 @@ func (b bench) find(id string) session {
 	return stubtest.Parse[session](b.T, text)
 }
 
+// search finds the sessions of ours.
+func (b bench) search() string {
+	b.Helper()
+	_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+	return text
+}
+
 // press opens the page as given and presses a button.
 func (b bench) press(s session, action, msisdn string) (int, string) {
 	b.Helper()
@@ -94,66 +101,47 @@ func (b bench) events() string {
 	return strings.ReplaceAll(b.Words("type"), "checkout.session.", "")
 }
 
+// A number is confirmed; else the first word of the row is the button.
 func TestOutcomesOnThePage(t *testing.T) {
-	for _, c := range []struct {
-		action, msisdn string
-		status         int    // of the button
-		words          string // at once
-		end            string // after 30 minutes
-		effects        int
-		events         string
-	}{
-		{"confirm", payerSN, 303, "complete succeeded", "", 1, "completed"},
-		{"confirm", "+221 77 000 00 00", 303, "complete succeeded", "", 1, "completed"},
-		{"confirm", "221770001001", 200, "open processing payment-failure", "expired processing payment-failure", 0,
-			"payment_failed"},
-		{"confirm", "221770001002", 200, "open processing insufficient-funds", "expired processing insufficient-funds",
-			0, "payment_failed"},
-		{"confirm", "221770001003", 200, "open processing", "expired processing", 0, ""},
-		{"confirm", "221770001004", 303, "complete succeeded", "", 1, "completed"},
-		{"confirm", "221770001005", 0, "complete succeeded", "", 1, "completed"},
-		{"confirm", "221770001006", 303, "complete succeeded", "", 1, "completed completed completed"},
-		{"confirm", "221770001007", 303, "complete succeeded", "", 1, "completed payment_failed"},
-		{"confirm", "221770001008", 303, "complete succeeded", "", 1, "completed"},
-		{"confirm", "221770001009", 503, "open processing", "expired processing", 0, ""},
-		{"confirm", "221770001010", 200, "complete succeeded", "", 1, "completed"},
-		{"confirm", "221770001011", 303, "complete succeeded", "", 1, ""},
-		{"confirm", "", 400, "open processing", "expired processing", 0, ""},
-		{"cancel", "", 303, "expired cancelled", "", 0, ""},
-		{"close", "", 200, "open processing", "expired processing", 0, ""},
-		{"odd", payerSN, 400, "open processing", "expired processing", 0, ""},
-	} {
-		stubtest.Run(t, c.action+c.msisdn, func(t *testing.T) {
-			b := newBench(t, "")
-			s := b.create(ours)
-			if s.words() != "open processing" {
-				t.Error(s)
-			}
-			status, text := b.press(s, c.action, c.msisdn)
-			if status != c.status {
-				t.Errorf("button %d %s, want %d", status, text, c.status)
-			}
-			if early := len(b.Callbacks.All()); (early > 0) != (c.msisdn == "221770001008") {
-				t.Errorf("%d webhooks before the response", early)
-			}
-			if got := b.find(s.ID).words(); got != c.words {
-				t.Errorf("lookup %q, want %q", got, c.words)
-			}
-			time.Sleep(30 * time.Minute)
-			if c.end == "" {
-				c.end = c.words
-			}
-			if got := b.find(s.ID).words(); got != c.end {
-				t.Errorf("lookup after 30 minutes %q, want %q", got, c.end)
-			}
-			if b.press(s, "confirm", payerSN); b.Effects("ORD1") != c.effects {
-				t.Errorf("%d effects, want %d", b.Effects("ORD1"), c.effects)
-			}
-			if got := b.events(); got != c.events {
-				t.Errorf("webhooks %q, want %q", got, c.events)
-			}
-		})
+	const complete, unpaid = "complete succeeded", "open processing | expired processing"
+	words := stubtest.Words{Accepted: "303", Paid: complete + " | " + complete, Unknown: unpaid,
+		Success: "completed", Failure: "payment_failed"}
+	failed := func(code string) string {
+		return "open processing " + code + " | expired processing " + code
 	}
+	outcomes := words.Outcomes("22177000", map[string]string{"+221 77 000 00 00": words.Paid},
+		map[string]stubtest.Outcome{
+			"221770001001":   {Response: "200", Status: failed("payment-failure"), Callbacks: "payment_failed"},
+			"221770001002":   {Response: "200", Status: failed("insufficient-funds"), Callbacks: "payment_failed"},
+			"221770001003":   {Response: "200", Status: unpaid},
+			"confirm":        {Response: "400", Status: unpaid},
+			"cancel":         {Response: "303", Status: "expired cancelled | expired cancelled"},
+			"close":          {Response: "200", Status: unpaid},
+			"odd " + payerSN: {Response: "400", Status: unpaid},
+		})
+	stubtest.CheckOutcomes(t, outcomes, func(t *testing.T, quirks string) stubtest.Trial {
+		b := newBench(t, quirks)
+		s := b.create(ours)
+		if s.words() != "open processing" {
+			t.Error(s)
+		}
+		once := ""
+		pay := func(row string) string {
+			action, number := "confirm", row
+			if row[0] >= 'a' {
+				action, number, _ = strings.Cut(row, " ")
+			}
+			status, _ := b.press(s, action, number)
+			once = b.find(s.ID).words()
+			return fmt.Sprint(status)
+		}
+		lookup := func() string {
+			end := b.find(s.ID).words()
+			b.press(s, "confirm", payerSN) // the page takes no payment any more
+			return once + " | " + end
+		}
+		return stubtest.Trial{Stub: b.Stub, Pay: pay, Status: lookup, Words: b.events, Key: "ORD1"}
+	})
 }
 
 func TestFailedPaymentIsNotFinal(t *testing.T) {
@@ -182,7 +170,7 @@ func TestTwoRequestsMakeTwoSessions(t *testing.T) {
 		for range 2 {
 			b.Do("POST", path, body, "Authorization", senegal, "Idempotency-Key", "k")
 		}
-		_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
+		text := b.search()
 		found := stubtest.Parse[struct{ Result []session }](t, text).Result
 		if len(found) != 2 || found[0].ID == found[1].ID {
 			t.Fatal(text)
@@ -221,9 +209,8 @@ func TestRestrictedPayer(t *testing.T) {
 		b := newBench(t, "")
 		body := fmt.Sprintf(valid, ours+`,"restrict_payer_mobile":"+22177000`+payer+`"`)
 		status, _ := b.Do("POST", path, body, "Authorization", senegal)
-		_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
-		if made := strings.Contains(text, "cos-"); status != want || made != (payer != "1009") {
-			t.Errorf("%s: %d, %s", payer, status, text)
+		if made := strings.Contains(b.search(), "cos-"); status != want || made != (payer != "1009") {
+			t.Errorf("%s: %d, a session: %t", payer, status, made)
 		}
 	}
 }
@@ -302,9 +289,8 @@ func TestRefusals(t *testing.T) {
 			if status != c.status || nested != (quirks != "") || flat == nested {
 				t.Errorf("%s with %s: %d %s, want %d %s", c.name, quirks, status, text, c.status, c.code)
 			}
-			_, text = b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
-			if text != `{"result":[]}` {
-				t.Errorf("%s: a refused request made a session: %s", c.name, text)
+			if found := b.search(); found != `{"result":[]}` {
+				t.Errorf("%s: a refused request made a session: %s", c.name, found)
 			}
 		}
 	}
@@ -339,13 +325,10 @@ func TestScriptedFaultsInTheOperatorsForms(t *testing.T) {
 		"503": `503 {"code":"service-unavailable"`, "cut-applied": `0 `,
 	} {
 		b := newBench(t, "")
-		b.Script("create", "ORD1", mode)
-		status, text := b.Do("POST", path, fmt.Sprintf(valid, ours), "Authorization", senegal)
-		if got := fmt.Sprint(status, " ", text); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s, want %s", mode, got, want)
-		}
-		_, text = b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
-		if made := strings.Count(text, `"id"`); made != strings.Count(mode, "-applied") {
+		b.CheckScript("create", "ORD1", mode, want, func() (int, string) {
+			return b.Do("POST", path, fmt.Sprintf(valid, ours), "Authorization", senegal)
+		})
+		if made := strings.Count(b.search(), `"id"`); made != strings.Count(mode, "-applied") {
 			t.Errorf("%s: %d sessions", mode, made)
 		}
 	}

@@ -128,8 +128,7 @@ func TestLateSearch(t *testing.T) {
 			b := newBench(t, quirks)
 			b.create(ours)
 			search := func() int {
-				_, text := b.Do("GET", path+"/search?client_reference=ORD1", "", "Authorization", senegal)
-				return len(stubtest.Parse[struct{ Result []session }](t, text).Result)
+				return len(stubtest.Parse[struct{ Result []session }](t, b.search()).Result)
 			}
 			early := search()
 			time.Sleep(5 * time.Second)
