@@ -21,8 +21,7 @@
 // As a process, Handler serves HTTP: only it waits. In a test and in the simulator, Serve returns a response as a
 // value, with its delay, and with the callbacks that come first, which Deliver sends. With its own clock, timers,
 // randomness and Config.Post a platform does nothing by itself: every later event is a function that Config.After got.
-// Config.Draw draws outcomes in place of the digits. The table of hazards lists the promises that an operator breaks on
-// request.
+// Config.Draw draws outcomes in place of the digits. The hazards are the promises that an operator breaks on request.
 //
 // # Steering
 //

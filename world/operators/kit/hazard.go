@@ -7,44 +7,35 @@ import (
 )
 
 // Hazard is one way in which an operator breaks a promise, or in which its reports are wrong. None is on by default.
+// Hazards has two more, which are options.
 type Hazard string
 
-// The hazards, which hazardTable describes. Those of a call are modes.
+// The hazards that Hazards.Pick returns. They are modes of a call.
 const (
-	ForgetsRefusals Hazard = "forgets refusals"
-	KeyWindow       Hazard = "key window"
+	DeniesApplied   Hazard = "503-applied"                  // the call takes effect, and its response is 503
+	UnseenDuplicate Hazard = "duplicate"                    // 409 for a new key, without an effect
+	NotFoundYet     Hazard = "not found yet"                // 404 for a payment that is younger than two minutes
+	NotFound        Hazard = "not found"                    // 404 for a payment that exists
+	OtherAmount     Hazard = "lookup with another amount"   // the lookup reports the success of another amount
+	OtherCurrency   Hazard = "lookup with another currency" // the lookup reports the success of another currency
+)
 
-	DeniesApplied   Hazard = "503-applied"
-	UnseenDuplicate Hazard = "duplicate"
-	NotFoundYet     Hazard = "not found yet"
-	NotFound        Hazard = "not found"
-	OtherAmount     Hazard = "lookup with another amount"
-	OtherCurrency   Hazard = "lookup with another currency"
-
-	OtherSpellings        Hazard = "other spellings of the statuses"
-	ReversedSuccess       Hazard = "success, then failure"
-	CallbackTwice         Hazard = "callback twice"
-	CallbackReordered     Hazard = "reordered callbacks"
+// The hazards of the outcome that Config.Draw returns, which Outcome.With adds.
+const (
+	OtherSpellings        Hazard = "other spellings of the statuses" // as some platforms write them
+	ReversedSuccess       Hazard = "success, then failure"           // the failure Wrong.After later; no effect
+	CallbackTwice         Hazard = "callback twice"                  // each report comes twice
+	CallbackReordered     Hazard = "reordered callbacks"             // after that of a payment comes pending
 	CallbackOvertaking    Hazard = "callbacks that do not wait for each other"
-	CallbackContradicting Hazard = "contradicting callback"
-	CallbackForged        Hazard = "forged callback"
+	CallbackContradicting Hazard = "contradicting callback" // one more report, of Wrong.Claim
+	CallbackForged        Hazard = "forged callback"        // the same, once, with a bad MAC in its address
 	CallbackForgedKey     Hazard = "forged callback with another key number"
 	CallbackWrongAmount   Hazard = "callback with a wrong amount"
 	CallbackWrongToken    Hazard = "callback with a wrong notif_token"
-	CallbackGarbage       Hazard = "callback without JSON"
-	CallbackLate          Hazard = "late callback"
-	CallbackNever         Hazard = "no callback"
+	CallbackGarbage       Hazard = "callback without JSON" // cut in half
+	CallbackLate          Hazard = "late callback"         // Wrong.After later
+	CallbackNever         Hazard = "no callback"           // except false ones
 )
-
-// hazardRow describes a hazard.
-type hazardRow struct {
-	Hazard Hazard
-	// Option is where it is set: a field of Hazards, or Outcome.With for the outcome that Config.Draw returns.
-	Option string
-	Means  string
-
-	with func(o Outcome, w Wrong) Outcome // nil for those that are not set by Outcome.With
-}
 
 // Wrong is what a hazard of reports needs. Each field may be zero.
 type Wrong struct {
@@ -67,37 +58,24 @@ type Hazards struct {
 	Pick func(operation string, k Keys, isKnown bool) Hazard
 }
 
-const (
-	option = "Hazards."
-	pick   = "Hazards.Pick"
-	with   = "Outcome.With"
-)
-
-var hazardTable = []hazardRow{
-	{ForgetsRefusals, option + "ForgetsRefusals", "the same charge or SMS is applied after a final refusal", nil},
-	{KeyWindow, option + "KeyWindow", "after the window a repeat is a second effect", nil},
-	{DeniesApplied, pick, "the call takes effect, and its response is 503", nil},
-	{UnseenDuplicate, pick, "409 for a new key, without an effect; a known key is served", nil},
-	{NotFoundYet, pick, "404 for a payment that is younger than two minutes", nil},
-	{NotFound, pick, "404 for a payment that exists", nil},
-	{OtherAmount, pick, "the lookup reports the success of another amount", nil},
-	{OtherCurrency, pick, "the lookup reports the success of another currency", nil},
-	{OtherSpellings, with, "the statuses of a payment are written as some platforms write them", respell},
-	{ReversedSuccess, with, "it reports a success, and the failure Wrong.After later; no effect", reverse},
-	{CallbackTwice, with, "each report comes twice", each(func(r Report, _ Wrong) []Report { return []Report{r, r} })},
-	{CallbackReordered, with, "the reports change places; after that of a payment comes pending", reorder},
-	{CallbackOvertaking, with, "a report does not wait until the one before is delivered", overtake},
-	{CallbackContradicting, with, "one more report, of Wrong.Claim", falseReport("")},
-	{CallbackForged, with, "one more report, once, with a bad MAC in its address", falseReport(CallbackForged)},
-	{CallbackForgedKey, with, "the same, with another key number", falseReport(CallbackForgedKey)},
-	{CallbackWrongAmount, with, "the reports have another amount", content(CallbackWrongAmount)},
-	{CallbackWrongToken, with, "the reports have another notif_token", content(CallbackWrongToken)},
-	{CallbackGarbage, with, "the reports are cut in half", content(CallbackGarbage)},
-	{CallbackLate, with, "the reports come Wrong.After later", each(func(r Report, w Wrong) []Report {
+// withHazard adds a hazard to an outcome.
+var withHazard = map[Hazard]func(o Outcome, w Wrong) Outcome{
+	OtherSpellings:        respell,
+	ReversedSuccess:       reverse,
+	CallbackTwice:         each(func(r Report, _ Wrong) []Report { return []Report{r, r} }),
+	CallbackReordered:     reorder,
+	CallbackOvertaking:    overtake,
+	CallbackContradicting: falseReport(""),
+	CallbackForged:        falseReport(CallbackForged),
+	CallbackForgedKey:     falseReport(CallbackForgedKey),
+	CallbackWrongAmount:   content(CallbackWrongAmount),
+	CallbackWrongToken:    content(CallbackWrongToken),
+	CallbackGarbage:       content(CallbackGarbage),
+	CallbackLate: each(func(r Report, w Wrong) []Report {
 		r.After += w.After
 		return []Report{r}
-	})},
-	{CallbackNever, with, "no report comes, except false ones", each(func(Report, Wrong) []Report { return nil })},
+	}),
+	CallbackNever: each(func(Report, Wrong) []Report { return nil }),
 }
 
 // mode returns the mode of a call with a hazard, or "".
@@ -114,12 +92,12 @@ func (h Hazards) mode(operation string, k Keys, isKnown bool) string {
 
 // With returns an outcome whose explicit Reports have a hazard. Several are added in turn.
 func (o Outcome) With(hazard Hazard, w Wrong) Outcome {
-	i := slices.IndexFunc(hazardTable, func(row hazardRow) bool { return row.Hazard == hazard && row.with != nil })
-	if i < 0 {
+	add, known := withHazard[hazard]
+	if !known {
 		panic("kit: " + string(hazard) + " is not a hazard of an outcome")
 	}
 	o.Reports = slices.Clone(o.Reports)
-	return hazardTable[i].with(o, w)
+	return add(o, w)
 }
 
 // each replaces each report that is not a false one.
