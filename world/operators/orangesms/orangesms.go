@@ -225,7 +225,7 @@ func (s *stub) send(c *kit.Call) kit.Response {
 	_ = json.Unmarshal(c.Body, &e) // checked
 	m, sender := &e.Request, s.sender(c)
 	s.used[sender.Address] += unitsOf(m.Text.Message)
-	c.Key = s.newUUID()
+	c.Key = s.NewUUID()
 	t := s.Add(c, &kit.Transaction{Kind: kit.KindSMS, CallbackURL: s.ReceiptURL})
 	m.Address = []any{m.Address}
 	if !sender.approves(m.SenderName) {
@@ -251,12 +251,6 @@ func (s *stub) send(c *kit.Call) kit.Response {
 	}
 	s.SendAfter(networkDelay, t, receipts)
 	return response
-}
-
-// newUUID returns a UUID of version 4.
-func (s *stub) newUUID() string {
-	h := s.NewID(16)
-	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
 func (s *stub) unitsLeft(sender Sender) int {
