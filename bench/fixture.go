@@ -105,7 +105,8 @@ func (s *fixture) startServices(ctx context.Context) error {
 	}
 	operator.Handle("/mtn/", stubs.Handler())
 	ordinary, err := sandbox.New(sandbox.Config{
-		Tokens: []string{deployment.SandboxToken}, BaseURL: deployment.SandboxURL, After: noCallbacks,
+		Tokens: []string{deployment.SandboxToken}, BaseURL: deployment.SandboxURL,
+		Config: kit.Config{After: noCallbacks},
 	})
 	if err != nil {
 		return err

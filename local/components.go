@@ -142,7 +142,7 @@ func (r *Gateway) watchDynamoDB(ctx context.Context, engine *dynoxide.Server) {
 func (r *Gateway) startSandbox(context.Context) (err error) {
 	r.sandbox, err = sandbox.New(sandbox.Config{
 		Dir: r.dataPath("sandbox"), Tokens: []string{r.sandboxToken}, BaseURL: listenerURL(r.listeners.sandbox),
-		Speed: float64(r.config.Speed), Now: time.Now, Faults: r.config.FaultPlan,
+		Faults: r.config.FaultPlan, Config: kit.Config{Speed: float64(r.config.Speed)},
 	})
 	if err != nil {
 		return withResetHint(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/world/operators/kit"
 	"mobilegateway/world/operators/sandbox"
 )
 
@@ -77,7 +78,8 @@ func TestStackStartsTheProgram(t *testing.T) {
 	want := sandbox.Config{
 		Tokens: []string{operatorToken}, ControlTokens: []string{controlToken},
 		TestsTokens: []sandbox.TestsToken{{Token: testsToken}},
-		Dir:         "/data", BaseURL: "https://d1.cloudfront.net", Speed: 60, Faults: sandbox.FaultSettings{Seed: 7},
+		Dir:         "/data", BaseURL: "https://d1.cloudfront.net", Faults: sandbox.FaultSettings{Seed: 7},
+		Config: kit.Config{Speed: 60},
 	}
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Errorf("settings of the machine's script (-want +got):\n%s", diff)

@@ -50,7 +50,7 @@ func NewStubs(dir, sandboxHost string) (*Stubs, error) {
 	s := &Stubs{SandboxToken: rand.Text(), SandboxURL: listenerURL(listener)}
 	s.operator, err = sandbox.New(sandbox.Config{
 		Dir: filepath.Join(dir, "sandbox"), Tokens: []string{s.SandboxToken}, BaseURL: s.SandboxURL,
-		Speed: ScheduleSpeed,
+		Config: kit.Config{Speed: ScheduleSpeed},
 	})
 	if err == nil {
 		s.inbox, err = inbox.Open(filepath.Join(dir, "inbox.jsonl"), time.Now)

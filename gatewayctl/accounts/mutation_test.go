@@ -19,6 +19,7 @@ import (
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
+	"mobilegateway/world/operators/kit"
 	"mobilegateway/world/operators/sandbox"
 )
 
@@ -81,7 +82,8 @@ type credentialsWorld struct {
 
 func newCredentialsWorld(t *testing.T) *credentialsWorld {
 	platform, err := sandbox.New(sandbox.Config{
-		Tokens: []string{"good"}, BaseURL: "https://sandbox.example", After: func(time.Duration, func()) {},
+		Tokens: []string{"good"}, BaseURL: "https://sandbox.example",
+		Config: kit.Config{After: func(time.Duration, func()) {}},
 	})
 	if err != nil {
 		t.Fatal(err)

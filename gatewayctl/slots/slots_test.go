@@ -12,6 +12,7 @@ import (
 	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/slots"
 	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/world/operators/kit"
 	"mobilegateway/world/operators/sandbox"
 )
 
@@ -19,7 +20,8 @@ import (
 func startSandbox(d *gatewayctltest.Tool, controlTokens ...string) *httptest.Server {
 	d.T.Helper()
 	operator, err := sandbox.New(sandbox.Config{
-		Tokens: []string{"t"}, ControlTokens: controlTokens, BaseURL: "http://127.0.0.1", Now: d.Clock(),
+		Tokens: []string{"t"}, ControlTokens: controlTokens, BaseURL: "http://127.0.0.1",
+		Config: kit.Config{Now: d.Clock()},
 	})
 	if err != nil {
 		d.T.Fatal(err)

@@ -190,10 +190,10 @@ func (o *Operator) start() {
 		effects: map[effectKey]*Effect{}, delayed: map[effectKey]delayed{},
 	}
 	platform, err := sandbox.New(sandbox.Config{
-		Tokens: o.AccessTokens, BaseURL: "https://operator.example.com", Now: func() time.Time { return o.now },
-		After: o.after, Rand: &o.random, Draw: o.drawOutcome, Post: o.post, Applied: o.recordEffect,
-		Hazards: kit.Hazards{
-			ForgetsRefusals: o.ForgetsRefusals, KeyWindow: cmp.Or(o.KeyWindow, DefaultKeyWindow), Pick: o.pickHazard,
+		Tokens: o.AccessTokens, BaseURL: "https://operator.example.com", Config: kit.Config{
+			Now: func() time.Time { return o.now }, After: o.after, Rand: &o.random, Draw: o.drawOutcome,
+			Post: o.post, Applied: o.recordEffect, Hazards: kit.Hazards{ForgetsRefusals: o.ForgetsRefusals,
+				KeyWindow: cmp.Or(o.KeyWindow, DefaultKeyWindow), Pick: o.pickHazard},
 		},
 	})
 	if err != nil {

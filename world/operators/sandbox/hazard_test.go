@@ -184,12 +184,13 @@ func TestOneGoroutine(t *testing.T) {
 	c := newClock()
 	var events []string
 	happened := func(event string) { events = append(events, c.now.Format("05 ")+event) }
-	s, err := New(Config{Tokens: []string{"current"}, BaseURL: "http://x", Now: c.Now, After: c.After,
+	s, err := New(Config{Tokens: []string{"current"}, BaseURL: "http://x", Config: kit.Config{
+		Now: c.Now, After: c.After,
 		Draw: func(string, kit.Keys) kit.Outcome { return kit.Outcome{Result: kit.Paid, CallbackFirst: true} },
 		Post: func(out kit.Outgoing, done func(status int, err error)) {
 			happened("callback " + out.Status)
 			c.After(2*time.Second, func() { done(200, nil) })
-		}})
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}

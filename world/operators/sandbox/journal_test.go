@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mobilegateway/world/operators/kit"
 )
 
 func readFile(t *testing.T, dir string) string {
@@ -132,7 +134,8 @@ func TestRealClock(t *testing.T) {
 		http.Redirect(w, r, target.URL+"/followed", http.StatusTemporaryRedirect)
 	}))
 	defer target.Close()
-	s, err := New(Config{Tokens: []string{"previous"}, BaseURL: "http://sandbox.test", Speed: 1000})
+	s, err := New(Config{Tokens: []string{"previous"}, BaseURL: "http://sandbox.test",
+		Config: kit.Config{Speed: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -49,18 +48,8 @@ type Config struct {
 	BaseURL string
 	// PageLifetime is how long the payment page takes a payment; 24 hours by default. Speed divides it.
 	PageLifetime time.Duration
-	// Speed divides every delay and lifetime, as make run SPEED= does; 1 by default. Timeouts never scale.
-	Speed float64
-	// Now, After, Rand and Logf are those of the kit.
-	Now   func() time.Time
-	After func(d time.Duration, f func())
-	Rand  io.Reader
-	Logf  func(format string, args ...any)
-	// Draw, Hazards, Post and Applied are those of the kit, for the simulator.
-	Draw    func(kind string, k kit.Keys) kit.Outcome
-	Hazards kit.Hazards
-	Post    func(c kit.Outgoing, done func(status int, err error))
-	Applied func(e kit.Effect)
+	// Config is the settings of the kit. Their Speed divides every delay and lifetime, as make run SPEED= does.
+	kit.Config
 }
 
 // Sandbox is one operator platform. It serves the operator names sandbox, orange and mtn alike.
@@ -82,11 +71,7 @@ func New(config Config) (*Sandbox, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	settings := kit.Config{
-		Now: config.Now, After: config.After, Rand: config.Rand, Logf: config.Logf, Speed: config.Speed,
-		Draw: config.Draw, Hazards: config.Hazards, Post: config.Post, Applied: config.Applied,
-	}.WithDefaults()
-	config.Logf = settings.Logf
+	config.Config = config.WithDefaults()
 	config.PageLifetime = cmp.Or(config.PageLifetime, defaultPageLifetime)
 	config.BaseURL = strings.TrimRight(config.BaseURL, "/")
 	texts, err := parsePageTexts()
@@ -97,7 +82,7 @@ func New(config Config) (*Sandbox, error) {
 	s.pages, s.pins = &pages{s, texts}, &pinBox{s, map[string]*pin{}}
 	s.journal, s.calendar = &journal{Sandbox: s}, &calendar{Sandbox: s}
 	s.injector = &faultInjector{s, newFaultPlan(config.Faults)}
-	s.Platform = kit.New(settings, kit.Spec{
+	s.Platform = kit.New(config.Config, kit.Spec{
 		Operator: "sandbox", Operations: s.operations(), Authorize: func(c *kit.Call) kit.Response {
 			return checkToken(c, s.config.Tokens)
 		},

@@ -158,12 +158,12 @@ func startSandbox(t *testing.T, dir string, c *clock, in *inbox, seed byte, chan
 	r := &testSandbox{T: t, clock: c, inbox: in, url: "http://sandbox.test", log: &strings.Builder{}}
 	config := Config{
 		Dir: dir, Tokens: []string{"current", "previous"}, BaseURL: r.url,
-		Now: c.Now, After: c.After, Rand: rand.NewChaCha8([32]byte{seed}), Post: in.post,
-		Logf: func(format string, args ...any) {
-			mu.Lock()
-			defer mu.Unlock()
-			fmt.Fprintf(r.log, format+"\n", args...)
-		},
+		Config: kit.Config{Now: c.Now, After: c.After, Rand: rand.NewChaCha8([32]byte{seed}), Post: in.post},
+	}
+	config.Logf = func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(r.log, format+"\n", args...)
 	}
 	for _, change := range changes {
 		change(&config)
