@@ -200,7 +200,7 @@ func TestOneGoroutine(t *testing.T) {
 			request.Header[strings.ToLower(name)] = []string{value} // as some clients spell them
 		}
 		request.Header["authorization"] = []string{"Bearer current"}
-		response := s.Serve(request, []byte((&testSandbox{T: t}).payJSON("Shop_1", "0700005555", "")))
+		response := s.Serve(request, []byte(payJSON("Shop_1", "0700005555", "")))
 		s.Deliver(response, func() { happened(fmt.Sprint(name, response.Status)) })
 	}
 	call("first ")

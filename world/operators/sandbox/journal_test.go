@@ -139,7 +139,7 @@ func TestRealClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := strings.ReplaceAll((&testSandbox{T: t}).payJSON("Shop_1", "0700005555", ""), inboxURL, target.URL)
+	body := strings.ReplaceAll(payJSON("Shop_1", "0700005555", ""), inboxURL, target.URL)
 	request := httptest.NewRequest("POST", "/mobilemoney/v1", strings.NewReader(body))
 	for name, value := range payHeaders {
 		request.Header.Set(name, value)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // newOwnedSandbox returns a sandbox as it is deployed: with tokens for two merchants, and one without a merchant.
@@ -16,33 +17,32 @@ func newOwnedSandbox(t *testing.T) *testSandbox {
 	})
 }
 
-// call sends a call with a token, and returns the status and the decoded body.
-func (r *testSandbox) call(token, call, body string) (status int, decoded map[string]any) {
+// call makes a call with a token, which must have a status, and returns the decoded body.
+func (r *testSandbox) call(rule, token, call, body string, want int) (decoded map[string]any) {
 	r.Helper()
 	method, path, _ := strings.Cut(call, " ")
-	response := r.do(method, path, body, map[string]string{"Authorization": "Bearer " + token})
+	response := r.do(method, "/sandbox/v1"+path, body, map[string]string{"Authorization": "Bearer " + token})
+	equal(r, rule, response.status, want)
 	_ = json.Unmarshal([]byte(response.body), &decoded) // a list, or nothing, leaves nil
-	return response.status, decoded
+	return decoded
 }
 
 func TestPINsBelongToTheirMerchant(t *testing.T) {
 	r := newOwnedSandbox(t)
-	status, _ := r.call("a", "POST /sandbox/v1/tests", `{"order_id":"ShopB_1"}`)
-	equal(t, "a PIN for another merchant's order", status, 400)
-	status, issued := r.call("a", "POST /sandbox/v1/tests", `{"msisdn":"+2250700002000"}`)
-	equal(t, "a PIN for the own merchant", status, 200)
-	code := fmt.Sprint(issued["pin"])
+	const number, body = "+2250700002000", `{"msisdn":"+2250700002000"}`
+	r.call("a PIN for another merchant's order", "a", "POST /tests", `{"order_id":"ShopB_1"}`, 400)
+	code := fmt.Sprint(r.call("a PIN for the own merchant", "a", "POST /tests", body, 200)["pin"])
 	foreign, own := r.payWeb("ShopB_1", ""), r.payWeb("ShopA_1", "")
 	for range maxWrongPINs { // on another merchant's page, with the PIN's number
-		equal(t, "another merchant's page", r.confirm(foreign.path(), "+2250700002000", code).status, 403)
+		equal(t, "another merchant's page", r.confirm(foreign.path(), number, code).status, 403)
 	}
-	equal(t, "the own page, after them", r.confirm(own.path(), "+2250700002000", code).status, 303)
+	equal(t, "the own page, after them", r.confirm(own.path(), number, code).status, 303)
 	r.payWeb("ShopAB_1", "")
-	_, issued = r.call("a before", "POST /sandbox/v1/tests", `{"msisdn":"+2250700002000"}`)
+	issued := r.call("one more PIN", "a before", "POST /tests", body, 200)
 	similar := r.payWeb("ShopAB_2", "")
 	equal(t, "the page of a merchant with a longer name",
-		r.confirm(similar.path(), "+2250700002000", fmt.Sprint(issued["pin"])).status, 403)
-	_, issued = r.call("plain", "POST /sandbox/v1/tests", "")
+		r.confirm(similar.path(), number, fmt.Sprint(issued["pin"])).status, 403)
+	issued = r.call("a PIN of no merchant", "plain", "POST /tests", "", 200)
 	equal(t, "a page with a PIN of no merchant",
 		r.confirm(similar.path(), fmt.Sprint(issued["msisdn"]), fmt.Sprint(issued["pin"])).status, 303)
 }
@@ -50,26 +50,20 @@ func TestPINsBelongToTheirMerchant(t *testing.T) {
 func TestPINsPerMerchantAreLimited(t *testing.T) {
 	r := newOwnedSandbox(t)
 	for i := range maxOwnedPINs {
-		token := []string{"a", "a before"}[i%2]
-		if status, _ := r.call(token, "POST /sandbox/v1/tests", ""); status != 200 {
-			t.Fatalf("PIN %d has the status %d", i+1, status)
-		}
+		r.call("a PIN", []string{"a", "a before"}[i%2], "POST /tests", "", 200)
 	}
 	for token, want := range map[string]int{"a": 409, "a before": 409, "b": 200, "plain": 200, "control": 200} {
-		status, _ := r.call(token, "POST /sandbox/v1/tests", "")
-		equal(t, "one more PIN with "+token, status, want)
+		r.call("one more PIN with "+token, token, "POST /tests", "", want)
 	}
 }
 
 func TestSlotsBelongToTheirMerchant(t *testing.T) {
 	r := newOwnedSandbox(t)
-	status, booked := r.call("a", "POST /sandbox/v1/slots", "")
-	equal(t, "a slot of the token's merchant", []any{status, booked["merchant"]}, []any{201, "ShopA"})
+	booked := r.call("a slot", "a", "POST /slots", "", 201)
+	equal(t, "the slot's merchant", booked["merchant"], any("ShopA"))
 	id := fmt.Sprint(booked["id"])
-	status, _ = r.call("a", "POST /sandbox/v1/slots", `{"merchant":"ShopB"}`)
-	equal(t, "a slot in another merchant's name", status, 400)
-	status, refused := r.call("b", "POST /sandbox/v1/slots", "")
-	equal(t, "a slot at the same time", status, 409)
+	r.call("a slot in another merchant's name", "a", "POST /slots", `{"merchant":"ShopB"}`, 400)
+	refused := r.call("a slot at the same time", "b", "POST /slots", "", 409)
 	equal(t, "the other slot's id is shown", strings.Contains(fmt.Sprint(refused["error"]), id), false)
 	mayRead := map[string]bool{"a": true, "a before": true, "control": true, "b": false, "plain": false}
 	for token, want := range mayRead {
@@ -78,29 +72,20 @@ func TestSlotsBelongToTheirMerchant(t *testing.T) {
 		equal(t, "the list shows the merchant to "+token, strings.Contains(list, "ShopA"), want)
 		equal(t, "the list shows the time to "+token, strings.Contains(list, "starts_at"), true)
 	}
-	for _, token := range []string{"b", "plain"} {
-		status, _ = r.call(token, "DELETE /sandbox/v1/slots/"+id, "")
-		equal(t, "the slot is freed by "+token, status, 404)
-	}
-	status, _ = r.call("a before", "DELETE /sandbox/v1/slots/"+id, "")
-	equal(t, "the slot is freed by its merchant", status, 204)
+	r.call("another merchant frees the slot", "b", "DELETE /slots/"+id, "", 404)
+	r.call("a token of no merchant frees the slot", "plain", "DELETE /slots/"+id, "", 404)
+	r.call("its merchant frees the slot", "a before", "DELETE /slots/"+id, "", 204)
 }
 
 func TestSlotsPerMerchantAreLimited(t *testing.T) {
 	r := newOwnedSandbox(t)
-	now := r.clock.Now()
 	slotOf := func(day int) string {
-		at := now.AddDate(0, 0, day)
-		return fmt.Sprintf(`{"merchant":"ShopA","starts_at":%q}`, at.Format("2006-01-02T15:04:05Z"))
+		return fmt.Sprintf(`{"merchant":"ShopA","starts_at":%q}`, r.clock.Now().AddDate(0, 0, day).Format(time.RFC3339))
 	}
 	for day := range maxOwnedSlots {
-		status, _ := r.call("a", "POST /sandbox/v1/slots", slotOf(day+1))
-		equal(t, "a slot", status, 201)
+		r.call("a slot", "a", "POST /slots", slotOf(day+1), 201)
 	}
-	status, _ := r.call("a", "POST /sandbox/v1/slots", slotOf(30))
-	equal(t, "a slot too many", status, 409)
-	status, _ = r.call("plain", "POST /sandbox/v1/slots", slotOf(91))
-	equal(t, "a slot too late", status, 400)
-	status, _ = r.call("control", "POST /sandbox/v1/slots", slotOf(91))
-	equal(t, "a slot of the control port", status, 201)
+	r.call("a slot too many", "a", "POST /slots", slotOf(30), 409)
+	r.call("a slot too late", "plain", "POST /slots", slotOf(91), 400)
+	r.call("a slot of the control port", "control", "POST /slots", slotOf(91), 201)
 }

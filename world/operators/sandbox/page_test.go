@@ -23,7 +23,7 @@ func (r *testSandbox) payWeb(order, msisdn string) webPayment {
 // payLang makes a web payment in a language.
 func (r *testSandbox) payLang(order, lang, msisdn string) webPayment {
 	r.Helper()
-	return r.postWeb(r.payJSON(order, msisdn, ""), lang)
+	return r.postWeb(payJSON(order, msisdn, ""), lang)
 }
 
 // postWeb posts the body of a web payment, which must succeed.
@@ -213,20 +213,15 @@ func TestSlowPage(t *testing.T) {
 	}
 }
 
+// A PIN pays with any number. TestPageStatuses has the PINs that are refused.
 func TestPINs(t *testing.T) {
 	r := newTestSandbox(t)
 	web, p := r.payWeb("Shop_1", ""), r.issuePIN(`{"msisdn":"+2250700004444"}`)
 	if p.MSISDN != "+2250700004444" || !p.ExpiresAt.Equal(r.clock.Now().Add(15*time.Minute)) {
 		t.Errorf("%+v", p)
 	}
-	r.checkPage("wrong", r.confirm(web.path(), p.MSISDN, differentPIN(p)), 403, `role="alert"`)
 	equal(t, "bad number", r.confirm(web.path(), "x", p.PIN).status, 422)
-	r.clock.Advance(15 * time.Minute)
-	equal(t, "expired", r.confirm(web.path(), p.MSISDN, p.PIN).status, 403)
-	p = r.issuePIN("")
-	equal(t, "neither button", r.post(web.path(), url.Values{"msisdn": {"1"}}).status, 422)
-	equal(t, "live, with another number", r.confirm(web.path(), "0700005555", p.PIN).status, 303)
-	equal(t, "used", r.confirm(r.payWeb("Shop_2", "").path(), p.MSISDN, p.PIN).status, 403)
+	equal(t, "with another number", r.confirm(web.path(), "0700005555", p.PIN).status, 303)
 }
 
 // differentPIN is a well-formed PIN that was not issued.

@@ -120,7 +120,7 @@ func TestCurrencyNames(t *testing.T) {
 		}
 	}
 	r := newTestSandbox(t)
-	body := strings.Replace(r.payJSON("Shop_1", "", ""), `"XOF"`, `"ZZZ"`, 1)
+	body := strings.Replace(payJSON("Shop_1", "", ""), `"XOF"`, `"ZZZ"`, 1)
 	page := strings.ReplaceAll(r.postWeb(body, "en").get().body, "\u00a0", " ")
 	contains(t, "unknown currency", page, `<data value="1500.00 ZZZ">1,500 ZZZ</data></dd>`, "Pay 1,500 ZZZ</button>")
 }
@@ -189,7 +189,7 @@ func TestPageStatuses(t *testing.T) {
 		{"refused by the operator", func(w webPayment) testResponse {
 			lang := map[bool]string{true: "fr", false: "en"}[strings.HasSuffix(w.Name(), "fr")]
 			w.control("POST /script", `{"key":"Shop_2","kind":"payment","calls":["POL0253"]}`, 201, nil)
-			w.do("POST", "/mobilemoney/v1", w.payJSON("Shop_2", "", ""),
+			w.do("POST", "/mobilemoney/v1", payJSON("Shop_2", "", ""),
 				withHeaders(payHeaders, "channel", "web", "lang", lang))
 			return w.do("GET", strings.TrimPrefix(w.transactions("Shop_2")[0].PaymentURL, w.url), "", nil)
 		}, 200, "<title>Payment refused", "<title>Paiement refusé", false},

@@ -48,7 +48,7 @@ func TestGoldenBodies(t *testing.T) {
 		t.Errorf("Location %q", response.header.Get("Location"))
 	}
 	r.checkGolden("charge_refused", r.charge("Shop.c2", "1001").body)
-	r.checkGolden("pay_tpe", r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_1", "0700005555", "1234"),
+	r.checkGolden("pay_tpe", r.do("POST", "/mobilemoney/v1", payJSON("Shop_1", "0700005555", "1234"),
 		payHeaders).body)
 	r.checkGolden("pay_web", r.pay("web", "Shop_2", "").body)
 	r.checkGolden("sms", r.sms("Shop.s1", "5555").body)
@@ -64,50 +64,54 @@ func TestGoldenBodies(t *testing.T) {
 	r.checkGolden("down", r.charge("Shop.c3", "1009").body)
 }
 
-// refusal is a request that is refused before anything happens, with a variable of the message.
+// refusal is a good request with one change, which is refused before anything happens, with a variable of the message.
 type refusal struct {
-	name, want, variable, path, body string
-	headers                          map[string]string
+	name, want, variable string
+	old, new             string // "<header>:" and its value; else a part of the path, from a slash on, or of the body
 }
 
-func (r *testSandbox) checkRefusal(c refusal) {
-	r.Helper()
-	response := r.do("POST", c.path, c.body, c.headers)
-	equal(r, c.name, response.summary(), c.want)
-	contains(r, c.name, response.body, c.variable)
-	equal(r, "transactions after "+c.name, len(r.transactions("")), 0)
+func checkRefusals(t *testing.T, path, good string, headers map[string]string, refusals []refusal) {
+	t.Helper()
+	r := newTestSandbox(t)
+	for _, c := range refusals {
+		path, body, headers := path, good, headers
+		if name, isHeader := strings.CutSuffix(c.old, ":"); isHeader {
+			headers = withHeaders(headers, name, c.new)
+		} else if strings.HasPrefix(c.old, "/") {
+			path = strings.Replace(path, c.old, c.new, 1)
+		} else {
+			body = strings.Replace(body, c.old, c.new, 1)
+		}
+		response := r.do("POST", path, body, headers)
+		equal(t, c.name, response.summary(), c.want)
+		contains(t, c.name, response.body, c.variable)
+		equal(t, "transactions after "+c.name, len(r.transactions("")), 0)
+	}
 }
 
 func TestChargeRefusals(t *testing.T) {
-	r := newTestSandbox(t)
 	good := chargeJSON("Shop.c1", "ref-1", `"500"`)
-	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
-	for _, c := range []refusal{
-		{"no token", "401 900902", "", chargePath, good, withHeaders(chargeHeaders, "Authorization", "")},
-		{"bad token", "401 900901", "", chargePath, good, withHeaders(chargeHeaders, "Authorization", "Bearer nope")},
-		{"basic", "401 900901", "", chargePath, good, withHeaders(chargeHeaders, "Authorization", "Basic current")},
-		{"media type", "415 SVC0002", "content-type", chargePath, good,
-			withHeaders(chargeHeaders, "Content-Type", "text/plain")},
-		{"long body", "413 SVC0002", "body", chargePath, good + strings.Repeat(" ", kit.MaxBodyBytes), chargeHeaders},
-		{"not JSON", "400 SVC0002", "body", chargePath, "{", chargeHeaders},
-		{"no gw-token", "400 SVC0002", "gw-token", chargePath, good, withHeaders(chargeHeaders, "gw-token", "")},
-		{"no gw-alias", "400 SVC0002", "gw-alias", chargePath, good, withHeaders(chargeHeaders, "gw-alias", "")},
-		{"end user", "400 SVC0003", "amountTransaction.endUserId", chargePath,
-			replace(`"acr:OperatorAPIToken"`, `"me"`), chargeHeaders},
-		{"path", "404 900906", "", strings.Replace(chargePath, "acr", "x", 1), good, chargeHeaders},
-		{"encoded twice", "404 900906", "", strings.Replace(chargePath, "%3A", "%253A", 1), good, chargeHeaders},
-		{"zero", "400 SVC0002", "amount", chargePath, replace(`"500"`, `"0.00"`), chargeHeaders},
-		{"negative", "400 SVC0002", "amount", chargePath, replace(`"500"`, `-5`), chargeHeaders},
-		{"no amount", "400 SVC0002", "amount", chargePath, replace(`"amount":"500",`, ``), chargeHeaders},
-		{"currency", "400 SVC0002", "currency", chargePath, replace("XOF", "xof"), chargeHeaders},
-		{"description", "400 SVC0002", "description", chargePath, replace("Ring tone", ""), chargeHeaders},
-		{"status", "400 SVC0003", "transactionOperationStatus", chargePath, replace("Charged", "Refunded"),
-			chargeHeaders},
-		{"no reference", "400 SVC0002", "referenceCode", chargePath, replace("ref-1", ""), chargeHeaders},
-		{"unknown path", "404 900906", "", "/payment/v2", good, chargeHeaders},
-	} {
-		r.checkRefusal(c)
-	}
+	checkRefusals(t, chargePath, good, chargeHeaders, []refusal{
+		{"no token", "401 900902", "", "Authorization:", ""},
+		{"bad token", "401 900901", "", "Authorization:", "Bearer nope"},
+		{"basic", "401 900901", "", "Authorization:", "Basic current"},
+		{"media type", "415 SVC0002", "content-type", "Content-Type:", "text/plain"},
+		{"long body", "413 SVC0002", "body", "{", "{" + strings.Repeat(" ", kit.MaxBodyBytes)},
+		{"not JSON", "400 SVC0002", "body", good, "{"},
+		{"no gw-token", "400 SVC0002", "gw-token", "gw-token:", ""},
+		{"no gw-alias", "400 SVC0002", "gw-alias", "gw-alias:", ""},
+		{"end user", "400 SVC0003", "amountTransaction.endUserId", `"acr:OperatorAPIToken"`, `"me"`},
+		{"path", "404 900906", "", "/acr", "/x"},
+		{"encoded twice", "404 900906", "", "/acr%3A", "/acr%253A"},
+		{"zero", "400 SVC0002", "amount", `"500"`, `"0.00"`},
+		{"negative", "400 SVC0002", "amount", `"500"`, `-5`},
+		{"no amount", "400 SVC0002", "amount", `"amount":"500",`, ``},
+		{"currency", "400 SVC0002", "currency", "XOF", "xof"},
+		{"description", "400 SVC0002", "description", "Ring tone", ""},
+		{"status", "400 SVC0003", "transactionOperationStatus", "Charged", "Refunded"},
+		{"no reference", "400 SVC0002", "referenceCode", "ref-1", ""},
+		{"unknown path", "404 900906", "", chargePath, "/payment/v2"},
+	})
 }
 
 func TestChargeWithoutCorrelator(t *testing.T) {
@@ -121,59 +125,41 @@ func TestChargeWithoutCorrelator(t *testing.T) {
 }
 
 func TestPaymentRefusals(t *testing.T) {
-	r := newTestSandbox(t)
-	good := r.payJSON("Shop_1", "0700005555", "")
-	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
-	for _, c := range []struct {
-		name, want, variable, body string
-		headers                    map[string]string
-	}{
-		{"mno-name", "400 SVC0002", "mno-name", good, withHeaders(payHeaders, "mno-name", "")},
-		{"country", "400 SVC0003", "country-code", good, withHeaders(payHeaders, "country-code", "FR")},
-		{"channel", "400 SVC0003", "web, tpe, ussd", good, withHeaders(payHeaders, "channel", "sms")},
-		{"lang", "400 SVC0002", "lang", good, withHeaders(payHeaders, "lang", "fra")},
-		{"currency", "400 SVC0002", "currency", replace("XOF", ""), payHeaders},
-		{"order_id", "400 SVC0002", "order_id", replace("Shop_1", "Shop_"+strings.Repeat("1", 26)), payHeaders},
-		{"amount", "400 SVC0002", "amount", replace("1500.00", `"1e3"`), payHeaders},
-		{"return_url", "400 SVC0002", "return_url", replace("https://shop.example/back", "javascript:alert(1)//"),
-			payHeaders},
-		{"cancel_url", "400 SVC0002", "cancel_url", replace("https://shop.example/cancel", "/x"), payHeaders},
-		{"notif_url", "400 SVC0002", "notif_url", replace("/callbacks", "\\u0000"), payHeaders},
-		{"reference", "400 SVC0002", "reference", replace("Shop <Ltd>", strings.Repeat("r", 31)), payHeaders},
-		{"user_msisdn", "400 SVC0002", "user_msisdn", replace("0700005555", ""), payHeaders},
-		{"state", "400 SVC0002", "state", replace(`"state"`, `"stat"`), payHeaders},
-	} {
-		r.checkRefusal(refusal{c.name, c.want, c.variable, "/mobilemoney/v1", c.body, c.headers})
-	}
+	checkRefusals(t, "/mobilemoney/v1", payJSON("Shop_1", "0700005555", ""), payHeaders, []refusal{
+		{"mno-name", "400 SVC0002", "mno-name", "mno-name:", ""},
+		{"country", "400 SVC0003", "country-code", "country-code:", "FR"},
+		{"channel", "400 SVC0003", "web, tpe, ussd", "channel:", "sms"},
+		{"lang", "400 SVC0002", "lang", "lang:", "fra"},
+		{"currency", "400 SVC0002", "currency", "XOF", ""},
+		{"order_id", "400 SVC0002", "order_id", "Shop_1", "Shop_" + strings.Repeat("1", 26)},
+		{"amount", "400 SVC0002", "amount", "1500.00", `"1e3"`},
+		{"return_url", "400 SVC0002", "return_url", "https://shop.example/back", "javascript:alert(1)//"},
+		{"cancel_url", "400 SVC0002", "cancel_url", "https://shop.example/cancel", "/x"},
+		{"notif_url", "400 SVC0002", "notif_url", "test/callbacks", "test\\u0000"},
+		{"reference", "400 SVC0002", "reference", "Shop <Ltd>", strings.Repeat("r", 31)},
+		{"user_msisdn", "400 SVC0002", "user_msisdn", "0700005555", ""},
+		{"state", "400 SVC0002", "state", `"state"`, `"stat"`},
+	})
 }
 
 func TestSMSRefusals(t *testing.T) {
+	checkRefusals(t, smsPath, smsJSON("Shop.s1", "Hello"), smsHeaders, []refusal{
+		{"application", "400 SVC0002", "X-OAPI-Application-Id", "X-OAPI-Application-Id:", ""},
+		{"contact", "400 SVC0002", "X-OAPI-Contact-Id", "X-OAPI-Contact-Id:", ""},
+		{"resource type", "400 SVC0003", "SMS_OSM", "X-OAPI-Resource-Type:", "x"},
+		{"country", "400 SVC0003", "X-Operator-MCO", "X-Operator-MCO:", "OFR"},
+		{"end user", "400 SVC0002", "X-Operator-ISE2", "X-Operator-ISE2:", ""},
+		{"address", "400 SVC0004", "address", "acr:X-Operator-ISE2", "tel:+1"},
+		{"sender of another country", "400 SVC0004", "tel:+2250000", "X-Operator-MCO:", "OSN"},
+		{"short sender", "400 SVC0004", "tel:+1", "tel:+2250000", "tel:+1"},
+		{"sender in the path", "404 SVC0004", "tel:+2250001", "/tel%3A%2B2250000", "/tel%3A%2B2250001"},
+		{"no text", "400 SVC0002", "message", "Hello", ""},
+		{"long text", "400 SVC0280", "160", "Hello", strings.Repeat("a", 161)},
+		{"no name", "400 SVC0002", "senderName", `"Shop"`, `""`},
+		{"no correlator", "400 SVC0002", "clientCorrelator", "Shop.s1", ""},
+		{"notifyURL", "400 SVC0002", "notifyURL", "http://", "ftp://"},
+	})
 	r := newTestSandbox(t)
-	good := r.smsJSON("Shop.s1", "Hello")
-	replace := func(old, new string) string { return strings.Replace(good, old, new, 1) }
-	for _, c := range []refusal{
-		{"application", "400 SVC0002", "X-OAPI-Application-Id", smsPath, good,
-			withHeaders(smsHeaders, "X-OAPI-Application-Id", "")},
-		{"contact", "400 SVC0002", "X-OAPI-Contact-Id", smsPath, good,
-			withHeaders(smsHeaders, "X-OAPI-Contact-Id", "")},
-		{"resource type", "400 SVC0003", "SMS_OSM", smsPath, good,
-			withHeaders(smsHeaders, "X-OAPI-Resource-Type", "x")},
-		{"country", "400 SVC0003", "X-Operator-MCO", smsPath, good, withHeaders(smsHeaders, "X-Operator-MCO", "OFR")},
-		{"end user", "400 SVC0002", "X-Operator-ISE2", smsPath, good, withHeaders(smsHeaders, "X-Operator-ISE2", "")},
-		{"address", "400 SVC0004", "address", smsPath, replace("acr:X-Operator-ISE2", "tel:+1"), smsHeaders},
-		{"sender of another country", "400 SVC0004", "tel:+2250000", smsPath, good,
-			withHeaders(smsHeaders, "X-Operator-MCO", "OSN")},
-		{"short sender", "400 SVC0004", "tel:+1", smsPath, replace("tel:+2250000", "tel:+1"), smsHeaders},
-		{"sender in the path", "404 SVC0004", "tel:+2250001", strings.Replace(smsPath, "0000", "0001", 1), good,
-			smsHeaders},
-		{"no text", "400 SVC0002", "message", smsPath, replace("Hello", ""), smsHeaders},
-		{"long text", "400 SVC0280", "160", smsPath, replace("Hello", strings.Repeat("a", 161)), smsHeaders},
-		{"no name", "400 SVC0002", "senderName", smsPath, replace(`"Shop"`, `""`), smsHeaders},
-		{"no correlator", "400 SVC0002", "clientCorrelator", smsPath, replace("Shop.s1", ""), smsHeaders},
-		{"notifyURL", "400 SVC0002", "notifyURL", smsPath, replace("http://", "ftp://"), smsHeaders},
-	} {
-		r.checkRefusal(c)
-	}
 	checkSummary(t, "response", r.do("GET", smsPath+"/none/deliveryInfos", "", smsHeaders), "404 SVC0002")
 }
 

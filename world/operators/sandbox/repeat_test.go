@@ -76,7 +76,7 @@ func TestPaymentRepeat(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newTestSandbox(t)
-			body := r.payJSON("Shop_1", "0700005555", "1234")
+			body := payJSON("Shop_1", "0700005555", "1234")
 			first := r.do("POST", "/mobilemoney/v1", body, payHeaders)
 			r.clock.Advance(time.Minute)
 			again := r.do("POST", "/mobilemoney/v1", strings.Replace(body, c.old, c.new, 1), c.headers)
@@ -94,7 +94,7 @@ func TestPaymentRepeat(t *testing.T) {
 func TestOTPIsNeverKept(t *testing.T) {
 	dir := t.TempDir()
 	r := startSandbox(t, dir, newClock(), &inbox{}, 1)
-	response := r.do("POST", "/mobilemoney/v1", r.payJSON("Shop_1", "0700005555", "otp-98765"), payHeaders)
+	response := r.do("POST", "/mobilemoney/v1", payJSON("Shop_1", "0700005555", "otp-98765"), payHeaders)
 	contains(t, "otp_code in the response", response.body, `"otp_code":"otp-98765"`)
 	r.clock.Advance(time.Minute)
 	if status := r.do("GET", "/mobilemoney/getstatus/v1/Shop_1", "", payHeaders); strings.Contains(status.body, "otp") {

@@ -269,7 +269,7 @@ var payHeaders = map[string]string{
 	"mno-name": "Orange", "country-code": "ci", "channel": "tpe", "lang": "fr",
 }
 
-func (r *testSandbox) payJSON(order, msisdn, otp string) string {
+func payJSON(order, msisdn, otp string) string {
 	body := map[string]any{
 		"currency": "XOF", "order_id": order, "amount": json.Number("1500.00"), "reference": "Shop <Ltd>",
 		"return_url": "https://shop.example/back?a=1&b=2", "cancel_url": "https://shop.example/cancel",
@@ -286,7 +286,7 @@ func (r *testSandbox) payJSON(order, msisdn, otp string) string {
 
 func (r *testSandbox) pay(channel, order, msisdn string) testResponse {
 	r.Helper()
-	return r.do("POST", "/mobilemoney/v1", r.payJSON(order, msisdn, ""), withHeaders(payHeaders, "channel", channel))
+	return r.do("POST", "/mobilemoney/v1", payJSON(order, msisdn, ""), withHeaders(payHeaders, "channel", channel))
 }
 
 var smsHeaders = map[string]string{
@@ -297,7 +297,7 @@ var smsHeaders = map[string]string{
 
 const smsPath = "/smsmessaging/v1/outbound/tel%3A%2B2250000/requests"
 
-func (r *testSandbox) smsJSON(correlator, message string) string {
+func smsJSON(correlator, message string) string {
 	return `{"outboundSMSMessageRequest":{"address":["acr:X-Operator-ISE2"],"senderAddress":"tel:+2250000",` +
 		`"outboundSMSTextMessage":{"message":"` + message + `"},"senderName":"Shop","clientCorrelator":"` + correlator +
 		`","receiptRequest":{"notifyURL":"` + inboxURL + `/receipts","callbackData":"c1"}}}`
@@ -305,7 +305,7 @@ func (r *testSandbox) smsJSON(correlator, message string) string {
 
 func (r *testSandbox) sms(key, digits string) testResponse {
 	r.Helper()
-	return r.do("POST", smsPath, r.smsJSON(key, "Hello%20you"),
+	return r.do("POST", smsPath, smsJSON(key, "Hello%20you"),
 		withHeaders(smsHeaders, "X-Operator-ISE2", "+225070000"+digits))
 }
 
