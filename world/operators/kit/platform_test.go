@@ -13,8 +13,12 @@ import (
 	"mobilegateway/world/operators/kit"
 )
 
-// example is a small stub: a payment that ends after one second.
-func example(callbacks *stubtest.Callbacks) http.Handler {
+// newExample makes a small stub: a payment that ends after one second.
+func newExample(t *testing.T, quirks string) *stubtest.Stub {
+	return stubtest.NewStub(t, "example", quirks, newPlatform)
+}
+
+func newPlatform(client *http.Client) http.Handler {
 	var p *kit.Platform
 	serve := func(c *kit.Call) kit.Response {
 		if p.Find(c.Key) != nil {
@@ -31,7 +35,7 @@ func example(callbacks *stubtest.Callbacks) http.Handler {
 		_, valid := p.TokenOwner(c)
 		return kit.JSON(http.StatusOK, valid)
 	}
-	p = kit.New(kit.Config{Client: stubtest.Client(callbacks)}, kit.Spec{
+	p = kit.New(kit.Config{Client: client}, kit.Spec{
 		Operator: "example", Quirks: []string{"odd"}, TokenLife: time.Hour,
 		Faults:  map[string]kit.Response{"401": {Status: http.StatusUnauthorized}},
 		Numbers: map[string]kit.Outcome{"700": {Result: kit.Refused}},
@@ -51,16 +55,10 @@ func example(callbacks *stubtest.Callbacks) http.Handler {
 	return p.Handler()
 }
 
-func pay(t *testing.T, h http.Handler, msisdn string) int {
-	t.Helper()
-	status, _ := stubtest.To(t, h).Do("POST", "/pay", `{"key":"k","order":"o","msisdn":"`+msisdn+`"}`)
+func pay(s *stubtest.Stub, msisdn string) int {
+	s.Helper()
+	status, _ := s.Do("POST", "/pay", `{"key":"k","order":"o","msisdn":"`+msisdn+`"}`)
 	return status
-}
-
-func effects(t *testing.T, h http.Handler, key string) int {
-	t.Helper()
-	_, body := stubtest.To(t, h).Do("GET", "/stub/v1/effects?key="+key, "")
-	return len(stubtest.Parse[[]kit.Effect](t, body))
 }
 
 func TestOutcomesByNumber(t *testing.T) {
@@ -86,43 +84,40 @@ func TestOutcomesByNumber(t *testing.T) {
 		{"own test number", "700", 202, 409, 0, 0, "refused"},
 		{"short number", "1", 202, 409, 0, 1, "paid"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var callbacks stubtest.Callbacks
-				h := example(&callbacks)
-				first := pay(t, h, c.msisdn)
-				if got := len(callbacks.All()); got != c.early {
-					t.Errorf("%d callbacks before the response, want %d", got, c.early)
+		stubtest.Run(t, c.name, func(t *testing.T) {
+			s := newExample(t, "")
+			first := pay(s, c.msisdn)
+			if got := len(s.Callbacks.All()); got != c.early {
+				t.Errorf("%d callbacks before the response, want %d", got, c.early)
+			}
+			second := pay(s, c.msisdn)
+			time.Sleep(time.Hour)
+			if first != c.first || second != c.second {
+				t.Errorf("responses %d, %d, want %d, %d", first, second, c.first, c.second)
+			}
+			for _, key := range []string{"", "k", "o"} {
+				if got := s.Effects(key); got != c.effects {
+					t.Errorf("%d effects under %q, want %d", got, key, c.effects)
 				}
-				second := pay(t, h, c.msisdn)
-				time.Sleep(time.Hour)
-				if first != c.first || second != c.second {
-					t.Errorf("responses %d, %d, want %d, %d", first, second, c.first, c.second)
-				}
-				for _, key := range []string{"", "k", "o"} {
-					if got := effects(t, h, key); got != c.effects {
-						t.Errorf("%d effects under %q, want %d", got, key, c.effects)
-					}
-				}
-				var results []string
-				for _, callback := range callbacks.All() {
-					results = append(results, callback.Body)
-				}
-				if got := strings.Join(results, " "); got != c.callbackResults {
-					t.Errorf("callbacks %q, want %q", got, c.callbackResults)
-				}
-			})
+			}
+			var results []string
+			for _, callback := range s.Callbacks.All() {
+				results = append(results, callback.Body)
+			}
+			if got := strings.Join(results, " "); got != c.callbackResults {
+				t.Errorf("callbacks %q, want %q", got, c.callbackResults)
+			}
 		})
 	}
 }
 
 func TestCallbackIsRetriedAsDeclared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		callbacks := stubtest.Callbacks{Status: 500}
-		h := example(&callbacks)
-		pay(t, h, "2250500000000")
+		s := newExample(t, "")
+		s.Callbacks.Respond(500)
+		pay(s, "2250500000000")
 		time.Sleep(time.Hour)
-		attempts := callbacks.All()
+		attempts := s.Callbacks.All()
 		if len(attempts) != 2 {
 			t.Fatalf("%d attempts, want 2", len(attempts))
 		}
@@ -147,22 +142,20 @@ func TestScripts(t *testing.T) {
 		{`{"calls":["slow","ok"]}`, []int{202, 409}, 1},
 		{`{"key":"2250500000000","calls":["twice"]}`, []int{409, 409}, 1},
 	} {
-		t.Run(c.script, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := example(&stubtest.Callbacks{})
-				if status, body := stubtest.To(t, h).Do("POST", "/stub/v1/script", c.script); status != 200 {
-					t.Fatal(status, body)
+		stubtest.Run(t, c.script, func(t *testing.T) {
+			s := newExample(t, "")
+			if status, body := s.Do("POST", "/stub/v1/script", c.script); status != 200 {
+				t.Fatal(status, body)
+			}
+			for i, want := range c.statuses {
+				if got := pay(s, "2250500000000"); got != want {
+					t.Errorf("call %d: %d, want %d", i, got, want)
 				}
-				for i, want := range c.statuses {
-					if got := pay(t, h, "2250500000000"); got != want {
-						t.Errorf("call %d: %d, want %d", i, got, want)
-					}
-				}
-				time.Sleep(time.Hour)
-				if got := effects(t, h, "k"); got != c.effects {
-					t.Errorf("%d effects, want %d", got, c.effects)
-				}
-			})
+			}
+			time.Sleep(time.Hour)
+			if got := s.Effects("k"); got != c.effects {
+				t.Errorf("%d effects, want %d", got, c.effects)
+			}
 		})
 	}
 }
@@ -174,13 +167,13 @@ func TestScriptsAreListedAndDeleted(t *testing.T) {
 		{"/stub/v1/script?key=c", "[" + first + "," + second + "]"},
 		{"/stub/v1/script", "[]"},
 	} {
-		h := example(&stubtest.Callbacks{})
-		stubtest.To(t, h).Do("POST", "/stub/v1/script", first)
-		stubtest.To(t, h).Do("POST", "/stub/v1/script", second)
-		if status, _ := stubtest.To(t, h).Do("DELETE", c.path, ""); status != http.StatusNoContent {
+		s := newExample(t, "")
+		s.Do("POST", "/stub/v1/script", first)
+		s.Do("POST", "/stub/v1/script", second)
+		if status, _ := s.Do("DELETE", c.path, ""); status != http.StatusNoContent {
 			t.Errorf("DELETE %s: %d, want 204", c.path, status)
 		}
-		if _, left := stubtest.To(t, h).Do("GET", "/stub/v1/script", ""); left != c.left {
+		if _, left := s.Do("GET", "/stub/v1/script", ""); left != c.left {
 			t.Errorf("DELETE %s leaves %s, want %s", c.path, left, c.left)
 		}
 	}
@@ -195,7 +188,7 @@ func TestControlNamesWhatWorks(t *testing.T) {
 		{"PUT", "/stub/v1/quirks", `{"x":true}`, "odd, token_60s, token_3s, expires_in_text"},
 		{"PUT", "/stub/v1/quirks", ``, "object is required"},
 	} {
-		status, body := stubtest.To(t, example(&stubtest.Callbacks{})).Do(c.method, c.path, c.body)
+		status, body := newExample(t, "").Do(c.method, c.path, c.body)
 		if status != http.StatusBadRequest || !strings.Contains(body, c.want) {
 			t.Errorf("%s %s: %d %s, want 400 with %q", c.path, c.body, status, body, c.want)
 		}
@@ -207,30 +200,29 @@ func TestTokens(t *testing.T) {
 		quirks, expiresIn string
 		life              time.Duration
 	}{
-		{`{}`, `3600`, time.Hour},
-		{`{"token_60s":true}`, `60`, time.Minute},
-		{`{"token_3s":true,"expires_in_text":true}`, `"3"`, 3 * time.Second},
+		{"", `3600`, time.Hour},
+		{"token_60s", `60`, time.Minute},
+		{"token_3s expires_in_text", `"3"`, 3 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := example(&stubtest.Callbacks{})
-			stubtest.To(t, h).Do("PUT", "/stub/v1/quirks", c.quirks)
+			s := newExample(t, c.quirks)
 			mint := func() string {
-				var issued struct {
+				_, body := s.Do("POST", "/token", "")
+				issued := stubtest.Parse[struct {
 					Token     string          `json:"access_token"`
 					ExpiresIn json.RawMessage `json:"expires_in"`
-				}
-				_, body := stubtest.To(t, h).Do("POST", "/token", "")
-				if err := json.Unmarshal([]byte(body), &issued); err != nil || string(issued.ExpiresIn) != c.expiresIn {
-					t.Errorf("%s, want expires_in %s, %v", body, c.expiresIn, err)
+				}](t, body)
+				if string(issued.ExpiresIn) != c.expiresIn {
+					t.Errorf("%s, want expires_in %s", body, c.expiresIn)
 				}
 				return issued.Token
 			}
 			valid := func(token string) string {
-				_, body := stubtest.To(t, h).Do("GET", "/check", "", "Authorization", "Bearer "+token)
+				_, body := s.Do("GET", "/check", "", "Authorization", "Bearer "+token)
 				return body
 			}
 			token := mint()
-			if _, body := stubtest.To(t, h).Do("GET", "/check", "", "Authorization", token); body != "false" {
+			if _, body := s.Do("GET", "/check", "", "Authorization", token); body != "false" {
 				t.Errorf("a token without its scheme is valid: %s", body)
 			}
 			before := valid(token)
@@ -239,11 +231,11 @@ func TestTokens(t *testing.T) {
 				t.Errorf("%s: the token does not live for %v", c.quirks, c.life)
 			}
 			token = mint()
-			stubtest.To(t, h).Do("POST", "/stub/v1/revoke-tokens", "")
+			s.Do("POST", "/stub/v1/revoke-tokens", "")
 			if valid(token) != "false" || valid("") != "false" {
 				t.Errorf("%s: a revoked token is valid", c.quirks)
 			}
-			_, calls := stubtest.To(t, h).Do("GET", "/stub/v1/calls", "")
+			_, calls := s.Do("GET", "/stub/v1/calls", "")
 			if strings.Contains(calls, token) || strings.Count(calls, `"token"`) != 2 {
 				t.Errorf("calls: %s", calls)
 			}

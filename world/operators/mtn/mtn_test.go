@@ -31,9 +31,7 @@ func newBench(t *testing.T, quirks string) *bench {
 	b := &bench{Stub: stubtest.NewStub(t, "mtn", quirks, func(client *http.Client) http.Handler {
 		return mtn.New(kit.Config{Client: client}, credentials).Handler()
 	})}
-	_, text := b.Do("POST", "/collection/token/", `{"grant_type":"client_credentials"}`,
-		"Authorization", basic(credentials.APIKey), "Ocp-Apim-Subscription-Key", "stub-mtn-secondary")
-	b.token = stubtest.Field(t, text, "access_token")
+	b.token = newToken(b)
 	return b
 }
 
@@ -254,8 +252,8 @@ func TestAmountComesBackWithoutTrailingZeros(t *testing.T) {
 }
 
 func newToken(b *bench) string {
-	_, text := b.Do("POST", "/collection/token/", `{}`, "Authorization", basic("stub-mtn-api-key"),
-		"Ocp-Apim-Subscription-Key", "stub-mtn-primary")
+	_, text := b.Do("POST", "/collection/token/", `{"grant_type":"client_credentials"}`,
+		"Authorization", basic("stub-mtn-api-key"), "Ocp-Apim-Subscription-Key", "stub-mtn-secondary")
 	return stubtest.Field(b.T, text, "access_token")
 }
 
