@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
 	"mobilegateway/shared/telemetry"
 )
 
@@ -24,17 +22,7 @@ func ownMetrics() []string {
 // readDashboard returns the body of the template's dashboard, with x in place of each reference.
 func readDashboard(t *testing.T) []byte {
 	t.Helper()
-	var deployed struct {
-		Resources struct {
-			Dashboard struct {
-				Properties struct {
-					DashboardBody yaml.Node `yaml:"DashboardBody"`
-				} `yaml:"Properties"`
-			} `yaml:"Dashboard"`
-		} `yaml:"Resources"`
-	}
-	decodeTemplate(t, &deployed)
-	body := []byte(deployed.Resources.Dashboard.Properties.DashboardBody.Value)
+	body := []byte(valueAt(t, "Resources", "Dashboard", "Properties", "DashboardBody").Value)
 	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll(body, []byte("x"))
 }
 

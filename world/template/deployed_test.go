@@ -12,6 +12,7 @@ import (
 
 	"mobilegateway/shared/settings"
 	"mobilegateway/world/template"
+	"mobilegateway/world/template/node"
 )
 
 // readTemplate returns the template's text.
@@ -30,6 +31,18 @@ func decodeTemplate(t *testing.T, into any) {
 	if err := yaml.Unmarshal(readTemplate(t), into); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// valueAt returns the value below nested mappings of the template, one key for each.
+func valueAt(t *testing.T, keys ...string) *yaml.Node {
+	t.Helper()
+	var document yaml.Node
+	decodeTemplate(t, &document)
+	value := node.At(document.Content[0], keys...)
+	if value == nil {
+		t.Fatalf("the template has no %v", keys)
+	}
+	return value
 }
 
 // resource has the properties that the rules below check.
@@ -135,23 +148,13 @@ func TestGradualDeploymentTemplate(t *testing.T) {
 
 // TestStageURL: the public address accepts TLS 1.2 or better only, and can be closed.
 func TestStageURL(t *testing.T) {
-	var deployed struct {
-		Resources struct {
-			API struct {
-				Properties struct {
-					SecurityPolicy     string    `yaml:"SecurityPolicy"`
-					EndpointAccessMode string    `yaml:"EndpointAccessMode"`
-					Closed             yaml.Node `yaml:"DisableExecuteApiEndpoint"`
-				} `yaml:"Properties"`
-			} `yaml:"Api"`
-		} `yaml:"Resources"`
+	setting := func(name string) *yaml.Node { return valueAt(t, "Resources", "Api", "Properties", name) }
+	policy, mode := setting("SecurityPolicy").Value, setting("EndpointAccessMode").Value
+	if policy != "SecurityPolicy_TLS13_1_2_2021_06" || mode != "STRICT" {
+		t.Errorf("the security policy is %q with access mode %q", policy, mode)
 	}
-	decodeTemplate(t, &deployed)
-	api := deployed.Resources.API.Properties
-	if api.SecurityPolicy != "SecurityPolicy_TLS13_1_2_2021_06" || api.EndpointAccessMode != "STRICT" {
-		t.Errorf("the security policy is %q with access mode %q", api.SecurityPolicy, api.EndpointAccessMode)
-	}
-	if api.Closed.Tag != "!If" || api.Closed.Content[0].Value != "HasClosedStage" {
+	closed := setting("DisableExecuteApiEndpoint")
+	if closed.Tag != "!If" || closed.Content[0].Value != "HasClosedStage" {
 		t.Error("the condition HasClosedStage does not close the stage's own address")
 	}
 	output := "\n    Value: !If\n      - HasClosedStage\n      - !Sub \"https://${DomainName}\"\n"
@@ -187,13 +190,7 @@ func TestURLParameterPatterns(t *testing.T) {
 // parameterPattern returns the pattern of a parameter.
 func parameterPattern(t *testing.T, name string) *regexp.Regexp {
 	t.Helper()
-	var deployed struct {
-		Parameters map[string]struct {
-			Pattern string `yaml:"AllowedPattern"`
-		} `yaml:"Parameters"`
-	}
-	decodeTemplate(t, &deployed)
-	return regexp.MustCompile(deployed.Parameters[name].Pattern)
+	return regexp.MustCompile(valueAt(t, "Parameters", name, "AllowedPattern").Value)
 }
 
 // TestDurationParameterPatterns compares the pattern of a parameter with the values that the function accepts. If the
