@@ -212,17 +212,14 @@ func (s *stub) create(c *kit.Call) kit.Response {
 	return kit.JSON(http.StatusOK, s.view(t))
 }
 
-// find returns the sessions of the call's wallet that fit.
-func (s *stub) find(c *kit.Call, fits func(t *kit.Transaction) bool) []*kit.Transaction {
-	return s.All(func(t *kit.Transaction) bool { return t.Details["wallet"] == keyOf(c) && fits(t) })
-}
-
 func (s *stub) search(c *kit.Call) kit.Response {
 	if c.Key == "" {
 		return s.Error("request-validation-error", "")
 	}
 	views := []kit.Fields{}
-	for _, t := range s.find(c, func(t *kit.Transaction) bool { return t.Sent.Text("client_reference") == c.Key }) {
+	for _, t := range s.All(func(t *kit.Transaction) bool {
+		return t.Details["wallet"] == keyOf(c) && t.Sent.Text("client_reference") == c.Key
+	}) {
 		if !s.Quirk("search_late") || s.Now().Sub(t.CreatedAt) >= lateSearch {
 			views = append(views, s.view(t))
 		}
@@ -233,13 +230,10 @@ func (s *stub) search(c *kit.Call) kit.Response {
 // session returns the session of the call's wallet by its id, or by ?transaction_id=, or nil.
 func (s *stub) session(c *kit.Call) *kit.Transaction {
 	id, transaction := c.Request.PathValue("id"), c.Request.URL.Query().Get("transaction_id")
-	found := s.find(c, func(t *kit.Transaction) bool {
-		return id != "" && t.PageID == id || id == "" && t.Reference == transaction
+	return s.First(func(t *kit.Transaction) bool {
+		isNamed := id != "" && t.PageID == id || id == "" && t.Reference == transaction
+		return t.Details["wallet"] == keyOf(c) && isNamed
 	})
-	if len(found) == 0 {
-		return nil
-	}
-	return found[0]
 }
 
 func (s *stub) checkSession(c *kit.Call) kit.Response {
