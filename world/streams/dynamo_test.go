@@ -156,12 +156,12 @@ func (r *relay) Invoke(_ context.Context, payload []byte) ([]byte, bool, error) 
 		sequences = append(sequences, record.DynamoDB.SequenceNumber)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.calls = append(r.calls, keys)
 	step := r.steps[0]
 	if len(r.steps) > 1 {
 		r.steps = r.steps[1:]
 	}
+	r.mu.Unlock()
 	response, failed := step(keys, sequences)
 	for _, key := range keys {
 		r.taken <- key
@@ -288,6 +288,30 @@ func TestFailedRecordsAreTriedAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSlowItemDelaysOnlyItself blocks on the first item until those of other lanes have come.
+func TestSlowItemDelaysOnlyItself(t *testing.T) {
+	e := newTable(t)
+	for _, key := range []string{"slow", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
+		e.put(t, key, "1")
+	}
+	var others atomic.Int64
+	release := make(chan struct{})
+	r := &relay{steps: []step{func(keys, _ []string) (string, bool) {
+		if !slices.Contains(keys, "slow") && others.Add(1) == 2 {
+			close(release)
+		} else if slices.Contains(keys, "slow") {
+			select {
+			case <-release:
+			case <-t.Context().Done():
+			}
+		}
+		return "", false // an empty response is a success
+	}}}
+	p := newPump(t, e, r, filepath.Join(t.TempDir(), "checkpoint"))
+	p.Stream.ParallelizationFactor = 10
+	run(t, p, r, "slow", 1)
 }
 
 func TestRecordsThatAreTooOldAreLeftOut(t *testing.T) {
