@@ -185,15 +185,11 @@ func (p *program) call(method, path, bearer, body string) (int, string) {
 	return status, text
 }
 
-// credentials is OPERATOR_CREDENTIALS_SECRET with one account.
-func credentials(url string) secret.Static {
-	return fmt.Appendf(nil, `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
-		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, url, operatorToken)
-}
-
-// newDriver makes the driver of the sandbox at an address.
+// newDriver makes the driver of the sandbox at an address, with one account.
 func newDriver(url string) *carrierapi.Driver {
-	accounts := opcredentials.NewReader(credentials(url), time.Now, operator.CheckBaseURL)
+	credentials := fmt.Appendf(nil, `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":%q,"access_token":%q,
+		"service_id":"S","application_id":"A","contact_id":"C"}}}}`, url, operatorToken)
+	accounts := opcredentials.NewReader(secret.Static(credentials), time.Now, operator.CheckBaseURL)
 	return carrierapi.New(accounts, upstream.NewClient(nil), time.Now)
 }
 
