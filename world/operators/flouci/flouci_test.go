@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"mobilegateway/proof/kits/stubtest"
@@ -23,17 +22,16 @@ const account = `{"flouci-checkout":{"current":"tn","accounts":{"tn":{"base_url"
 
 // bench is a stub, and the driver over it.
 type bench struct {
-	http.Handler
-	driver    *flouci.Driver
-	callbacks *stubtest.Callbacks
-	call      operator.Call
+	*stubtest.Stub
+	driver *flouci.Driver
+	call   operator.Call
 }
 
-func newBench(privateKey string) *bench {
-	b := &bench{callbacks: &stubtest.Callbacks{}}
-	b.Handler = stub.New(kit.Config{Client: stubtest.Client(b.callbacks)}, stub.Credentials{
-		PublicKey: "app-1", PrivateKey: privateKey, PageURL: "https://stub.test",
-	}).Handler()
+func newBench(t *testing.T, privateKey string) *bench {
+	accepted := stub.Credentials{PublicKey: "app-1", PrivateKey: privateKey, PageURL: "https://stub.test"}
+	b := &bench{Stub: stubtest.NewStub(t, "flouci", "", func(client *http.Client) http.Handler {
+		return stub.New(kit.Config{Client: client}, accepted).Handler()
+	})}
 	client := upstream.NewClient(stubtest.Client(b).Transport)
 	accounts := credentials.NewReader(secret.Static(account), time.Now, operator.CheckBaseURL)
 	b.driver = flouci.New(accounts, client, time.Now)
@@ -41,8 +39,8 @@ func newBench(privateKey string) *bench {
 	return b
 }
 
-func (b *bench) pay(t *testing.T) operator.PayResponse {
-	response := b.driver.Pay(t.Context(), operator.PayCall{
+func (b *bench) pay() operator.PayResponse {
+	response := b.driver.Pay(b.Context(), operator.PayCall{
 		Call: b.call, Channel: "web", Amount: "1.5", Currency: "TND", ReturnURL: "https://m.test/ok",
 		CancelURL: "https://m.test/ko", NotifyURL: "https://gateway.test/cb",
 	})
@@ -50,8 +48,8 @@ func (b *bench) pay(t *testing.T) operator.PayResponse {
 	return response
 }
 
-func (b *bench) status(t *testing.T) ledger.Status {
-	return b.driver.LookUpPayment(t.Context(), operator.StatusCall{Call: b.call}).Status
+func (b *bench) status() ledger.Status {
+	return b.driver.LookUpPayment(b.Context(), operator.StatusCall{Call: b.call}).Status
 }
 
 // The driver reads each outcome of the page: soon after it, and when a failure counts.
@@ -70,48 +68,45 @@ func TestPayments(t *testing.T) {
 		{"closed", "action=close", ledger.Pending, ledger.Expired, 0},
 		{"no number", "action=confirm", ledger.Pending, ledger.Expired, 0},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench("stub")
-				page := b.pay(t)
-				if page.Outcome != operator.Succeeded {
-					t.Fatal(page.Fault)
-				}
-				path := strings.TrimPrefix(page.PaymentURL, "https://stub.test")
-				if _, text := stubtest.To(t, b).Do("GET", path, ""); !strings.Contains(text, "DemoShop_42: 1500 ") {
-					t.Errorf("page %s", text)
-				}
-				stubtest.To(t, b).Do("POST", path, c.form)
-				time.Sleep(time.Minute)
-				soon := b.status(t)
-				time.Sleep(time.Hour)
-				if later := b.status(t); soon != c.soon || later != c.later {
-					t.Errorf("statuses %q and %q, want %q and %q", soon, later, c.soon, c.later)
-				}
-				if got := b.callbacks.All(); len(got) != c.callbacks {
-					t.Errorf("%d callbacks, want %d", len(got), c.callbacks)
-				}
-				_, effects := stubtest.To(t, b).Do("GET", "/stub/v1/effects?key=DemoShop_42", "")
-				if paid := strings.Contains(effects, `"payment"`); paid != (c.later == ledger.Successful) {
-					t.Errorf("effects %s", effects)
-				}
-			})
+		stubtest.Run(t, c.name, func(t *testing.T) {
+			b := newBench(t, "stub")
+			page := b.pay()
+			if page.Outcome != operator.Succeeded {
+				t.Fatal(page.Fault)
+			}
+			path := strings.TrimPrefix(page.PaymentURL, "https://stub.test")
+			if _, text := b.Do("GET", path, ""); !strings.Contains(text, "DemoShop_42: 1500 ") {
+				t.Errorf("page %s", text)
+			}
+			b.Do("POST", path, c.form)
+			time.Sleep(time.Minute)
+			soon := b.status()
+			time.Sleep(time.Hour)
+			if later := b.status(); soon != c.soon || later != c.later {
+				t.Errorf("statuses %q and %q, want %q and %q", soon, later, c.soon, c.later)
+			}
+			if got := b.Callbacks.All(); len(got) != c.callbacks {
+				t.Errorf("%d callbacks, want %d", len(got), c.callbacks)
+			}
+			if effects := b.Effects("DemoShop_42"); (effects == 1) != (c.later == ledger.Successful) || effects > 1 {
+				t.Errorf("%d effects", effects)
+			}
 		})
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	b := newBench("another key")
-	if page := b.pay(t); page.Outcome != operator.NotApplied || page.HTTPStatus != http.StatusUnauthorized {
+	b := newBench(t, "another key")
+	if page := b.pay(); page.Outcome != operator.NotApplied || page.HTTPStatus != http.StatusUnauthorized {
 		t.Errorf("outcome %d, %v", page.Outcome, page.Fault)
 	}
 	b.call.DriverData = "unknown 1"
-	if status := b.status(t); status != "" {
+	if status := b.status(); status != "" {
 		t.Errorf("status %q", status)
 	}
 	const path = "/api/v2/generate_payment"
 	header := []string{"Authorization", "Bearer app-1:another key"}
-	if status, _ := stubtest.To(t, b).Do("POST", path, `{"amount":"1.5"}`, header...); status != http.StatusBadRequest {
+	if status, _ := b.Do("POST", path, `{"amount":"1.5"}`, header...); status != http.StatusBadRequest {
 		t.Errorf("a wrong amount: %d", status)
 	}
 }
