@@ -99,7 +99,7 @@ func (s *fixture) measureStarts(
 			if err != nil {
 				return nil, err
 			}
-			result, err := f.InvokeEvent(ctx, lambda.Event{Payload: []byte("{}")})
+			result, err := f.Invoke(ctx, lambda.Event{Payload: []byte("{}")})
 			f.Close()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -223,7 +223,7 @@ func (s *fixture) drainCalls() (callCounts, time.Duration) {
 
 // invokeAndCheck sends one event and checks the status of its response; 0 accepts any.
 func invokeAndCheck(ctx context.Context, f *lambda.Function, event []byte, status int) (time.Duration, error) {
-	result, err := f.InvokeEvent(ctx, lambda.Event{Payload: event})
+	result, err := f.Invoke(ctx, lambda.Event{Payload: event})
 	if err != nil {
 		return 0, err
 	}

@@ -198,7 +198,7 @@ func (r *Gateway) startFunctions(context.Context) error {
 }
 
 func (r *Gateway) startAPI(context.Context) error {
-	invokers := map[string]apigateway.Invoker{}
+	invokers := map[string]lambda.Invoker{}
 	for id, function := range r.functions {
 		invokers[id] = function
 	}
@@ -235,11 +235,11 @@ func (r *Gateway) invokeOnSchedule(ctx context.Context, f template.Function, fun
 	ticker := time.NewTicker(scheduleInterval)
 	defer ticker.Stop()
 	for {
-		_, functionError, err := function.Invoke(ctx, scheduledEvent(time.Now()))
+		result, err := function.Invoke(ctx, lambda.Event{Payload: scheduledEvent(time.Now())})
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil || functionError {
+		if err != nil || result.FunctionError {
 			r.console.printf("%s failed: see %s", f.Name, filepath.Join(r.config.Dir, "log", f.Name+".log"))
 		}
 		select {

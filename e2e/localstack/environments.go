@@ -111,7 +111,7 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the environment does not exist", http.StatusNotFound)
 		return
 	}
-	result, err := function.InvokeEvent(r.Context(), lambda.Event{
+	result, err := function.Invoke(r.Context(), lambda.Event{
 		ID: message.ID, ARN: message.ARN, Trace: message.Trace, Payload: []byte(message.Payload),
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mobilegateway/e2e/harness"
+	"mobilegateway/world/lambda"
 )
 
 // startTimeout is how long SAM may take to start all containers.
@@ -171,16 +172,16 @@ type lambdaClient struct {
 	succeeded atomic.Int64 // invocations without an error
 }
 
-// Invoke implements streams.Invoker.
-func (l *lambdaClient) Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error) {
+// Invoke implements lambda.Invoker.
+func (l *lambdaClient) Invoke(ctx context.Context, event lambda.Event) (lambda.Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	result, header, err := harness.Call(ctx, http.MethodPost, l.address, string(payload), nil)
-	functionError = header.Get("X-Amz-Function-Error") != ""
-	if err == nil && !functionError {
+	payload, header, err := harness.Call(ctx, http.MethodPost, l.address, string(event.Payload), nil)
+	result := lambda.Result{Payload: payload, FunctionError: header.Get("X-Amz-Function-Error") != ""}
+	if err == nil && !result.FunctionError {
 		l.succeeded.Add(1)
 	}
-	return result, functionError, err
+	return result, err
 }
 
 // sweepInterval is the schedule's minute at the stories' speed.
@@ -202,8 +203,9 @@ func (s *suite) startEventSources(ctx context.Context) error {
 	go s.pumpStream(ctx)
 	go func() {
 		for ; ctx.Err() == nil; time.Sleep(sweepInterval) {
-			if result, failed, err := s.sweep.Invoke(ctx, event); (err != nil || failed) && ctx.Err() == nil {
-				s.Logf("the sweep failed: %v %s", err, result)
+			result, err := s.sweep.Invoke(ctx, lambda.Event{Payload: event})
+			if (err != nil || result.FunctionError) && ctx.Err() == nil {
+				s.Logf("the sweep failed: %v %s", err, result.Payload)
 			}
 		}
 	}()

@@ -34,11 +34,6 @@ const (
 	IntegrationTimeout = 29 * time.Second
 )
 
-// Invoker runs a function; *lambda.Function is one.
-type Invoker interface {
-	InvokeEvent(ctx context.Context, event lambda.Event) (lambda.Result, error)
-}
-
 // AccessLogEntry is one request for the log. It has nothing that the client sent but the method of a known route.
 type AccessLogEntry struct {
 	Method   string
@@ -51,7 +46,7 @@ type AccessLogEntry struct {
 type Config struct {
 	Template *template.Template
 	// Functions are the programs by logical id. A route without its function responds 502.
-	Functions map[string]Invoker
+	Functions map[string]lambda.Invoker
 	// Address is the server's own host and port, the event's domainName.
 	Address string
 	// Now is the clock of the throttle and of the events.
@@ -120,10 +115,10 @@ func (f *Server) handle(r *http.Request, id string, entry *AccessLogEntry) proxy
 }
 
 // invoke runs the function. A client that hangs up does not stop it, as on API Gateway.
-func (f *Server) invoke(r *http.Request, function Invoker, event lambda.Event) proxyResponse {
+func (f *Server) invoke(r *http.Request, function lambda.Invoker, event lambda.Event) proxyResponse {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), IntegrationTimeout)
 	defer cancel()
-	result, err := function.InvokeEvent(ctx, event)
+	result, err := function.Invoke(ctx, event)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return f.gatewayResponse("INTEGRATION_TIMEOUT", http.StatusGatewayTimeout)
 	}

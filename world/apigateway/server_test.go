@@ -31,7 +31,7 @@ type fakeFunction struct {
 	err    error
 }
 
-func (f *fakeFunction) InvokeEvent(ctx context.Context, event lambda.Event) (lambda.Result, error) {
+func (f *fakeFunction) Invoke(ctx context.Context, event lambda.Event) (lambda.Result, error) {
 	f.calls++
 	f.event = nil
 	if err := json.Unmarshal(event.Payload, &f.event); err != nil {
@@ -81,7 +81,7 @@ func newTestServer(t *testing.T, change func(*template.Template)) *testServer {
 		function: &fakeFunction{result: lambda.Result{Payload: []byte(okResponse)}},
 		now:      time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
 	}
-	functions := map[string]apigateway.Invoker{}
+	functions := map[string]lambda.Invoker{}
 	for _, f := range deployed.Functions {
 		functions[f.LogicalID] = r.function
 	}

@@ -82,6 +82,11 @@ type Result struct {
 	Duration time.Duration
 }
 
+// Invoker runs a function; *Function is one.
+type Invoker interface {
+	Invoke(ctx context.Context, event Event) (Result, error)
+}
+
 // Function runs one bootstrap program. It is safe for concurrent use.
 type Function struct {
 	spec        Spec
@@ -108,16 +113,9 @@ func NewFunction(spec Spec) *Function {
 	return &Function{spec: spec, log: log.New(spec.Log, "", 0), slots: make(chan struct{}, spec.MaxProcesses)}
 }
 
-// Invoke sends an event to the function and waits for its response. If functionError is true, the response is an error
-// document of the function or of its runtime. err is ErrClosed or ctx's error. After ctx's error, a process still
-// handles the event to its end: a caller that disconnects does not stop a Lambda function.
-func (f *Function) Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error) {
-	r, err := f.InvokeEvent(ctx, Event{Payload: payload})
-	return r.Payload, r.FunctionError, err
-}
-
-// InvokeEvent is Invoke for an event with its own ids; the Result has the times too.
-func (f *Function) InvokeEvent(ctx context.Context, event Event) (Result, error) {
+// Invoke sends an event to the function and waits for its result. err is ErrClosed or ctx's error. After ctx's error, a
+// process still handles the event to its end: a caller that disconnects does not stop a Lambda function.
+func (f *Function) Invoke(ctx context.Context, event Event) (Result, error) {
 	event = event.withDefaults(f.spec.Name)
 	select {
 	case f.slots <- struct{}{}:

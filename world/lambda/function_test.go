@@ -49,11 +49,11 @@ func newFunction(t *testing.T, mode string, change func(*lambda.Spec)) *lambda.F
 
 func invoke(t *testing.T, f *lambda.Function, payload string) (string, bool) {
 	t.Helper()
-	result, functionError, err := f.Invoke(t.Context(), []byte(payload))
+	result, err := f.Invoke(t.Context(), lambda.Event{Payload: []byte(payload)})
 	if err != nil {
 		t.Fatalf("Invoke: %v", err)
 	}
-	return string(result), functionError
+	return string(result.Payload), result.FunctionError
 }
 
 // parseErrorDocument decodes Lambda's error document.
@@ -94,13 +94,13 @@ func TestMaxProcesses(t *testing.T) {
 	seen := map[string]int{}
 	for range 12 {
 		wait.Go(func() {
-			result, functionError, err := f.Invoke(t.Context(), []byte(`"slow"`))
+			result, err := f.Invoke(t.Context(), lambda.Event{Payload: []byte(`"slow"`)})
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil || functionError {
-				t.Errorf("Invoke: %s %v", result, err)
+			if err != nil || result.FunctionError {
+				t.Errorf("Invoke: %s %v", result.Payload, err)
 			}
-			seen[string(result)]++
+			seen[string(result.Payload)]++
 		})
 	}
 	wait.Wait()
@@ -113,7 +113,7 @@ func TestProcessEnvironmentAndHeaders(t *testing.T) {
 	f := newFunction(t, "serve", nil)
 	before := time.Now()
 	event := lambda.Event{ID: "id-1", Trace: "Root=1-2-3", ARN: "arn:x", Payload: []byte(`"echo"`)}
-	r, err := f.InvokeEvent(t.Context(), event)
+	r, err := f.Invoke(t.Context(), event)
 	if err != nil || r.FunctionError {
 		t.Fatalf("%s %v", r.Payload, err)
 	}
@@ -233,7 +233,7 @@ func TestCallerDisconnectDoesNotStopFunction(t *testing.T) {
 	first, _ := invoke(t, f, `"pid"`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := f.Invoke(ctx, []byte(`"slow"`)); !errors.Is(err, context.Canceled) {
+	if _, err := f.Invoke(ctx, lambda.Event{Payload: []byte(`"slow"`)}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the error is %v, want context.Canceled", err)
 	}
 	if after, _ := invoke(t, f, `"pid"`); after != first {
@@ -269,8 +269,8 @@ func TestCloseStopsAllProcesses(t *testing.T) {
 	child, _ := invoke(t, f, `"child"`) // a child process of the function
 	working := make(chan bool, 1)
 	go func() {
-		_, functionError, err := f.Invoke(context.Background(), []byte(`"hang"`))
-		working <- functionError || errors.Is(err, lambda.ErrClosed)
+		result, err := f.Invoke(context.Background(), lambda.Event{Payload: []byte(`"hang"`)})
+		working <- result.FunctionError || errors.Is(err, lambda.ErrClosed)
 	}()
 	f.Close()
 	if !<-working {
@@ -281,7 +281,7 @@ func TestCloseStopsAllProcesses(t *testing.T) {
 			t.Fatal("a child process of the function still runs after Close")
 		}
 	}
-	if _, _, err := f.Invoke(t.Context(), nil); !errors.Is(err, lambda.ErrClosed) {
+	if _, err := f.Invoke(t.Context(), lambda.Event{}); !errors.Is(err, lambda.ErrClosed) {
 		t.Errorf("the error after Close is %v, want ErrClosed", err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"mobilegateway/proof/kits/dynamotest"
 	"mobilegateway/shared/awsclient"
+	"mobilegateway/world/lambda"
 	"mobilegateway/world/streams"
 	"mobilegateway/world/template"
 )
@@ -133,7 +134,7 @@ type relay struct {
 
 func takeAll([]string, []string) (string, bool) { return `{"batchItemFailures":[]}`, false }
 
-func (r *relay) Invoke(_ context.Context, payload []byte) ([]byte, bool, error) {
+func (r *relay) Invoke(_ context.Context, in lambda.Event) (lambda.Result, error) {
 	var event struct {
 		Records []struct {
 			EventSourceARN string `json:"eventSourceARN"`
@@ -144,13 +145,13 @@ func (r *relay) Invoke(_ context.Context, payload []byte) ([]byte, bool, error) 
 			} `json:"dynamodb"`
 		}
 	}
-	if err := json.Unmarshal(payload, &event); err != nil {
-		return nil, false, err
+	if err := json.Unmarshal(in.Payload, &event); err != nil {
+		return lambda.Result{}, err
 	}
 	var keys, sequences []string
 	for _, record := range event.Records {
 		if record.EventSourceARN == "" || record.EventSource != "aws:dynamodb" {
-			return nil, false, fmt.Errorf("not a stream event: %s", payload)
+			return lambda.Result{}, fmt.Errorf("not a stream event: %s", in.Payload)
 		}
 		keys = append(keys, record.DynamoDB.NewImage["pk"]["S"])
 		sequences = append(sequences, record.DynamoDB.SequenceNumber)
@@ -166,7 +167,7 @@ func (r *relay) Invoke(_ context.Context, payload []byte) ([]byte, bool, error) 
 	for _, key := range keys {
 		r.taken <- key
 	}
-	return []byte(response), failed, nil
+	return lambda.Result{Payload: []byte(response), FunctionError: failed}, nil
 }
 
 // newPump returns a pump over table T whose filter matches records with fast = 1.

@@ -10,6 +10,7 @@ import (
 
 	"mobilegateway/internal/file"
 	"mobilegateway/shared/pause"
+	"mobilegateway/world/lambda"
 	"mobilegateway/world/template"
 )
 
@@ -159,11 +160,11 @@ func (p *Pump) dropExpired(batch []*record) []*record {
 
 // invoke invokes the function once. It returns the records to retry, and whether the batch failed as a whole.
 func (p *Pump) invoke(ctx context.Context, batch []*record) (left []*record, batchFailed bool) {
-	result, functionError, err := p.Function.Invoke(ctx, p.encodeEvent(batch))
-	if err != nil || functionError {
+	result, err := p.Function.Invoke(ctx, lambda.Event{Payload: p.encodeEvent(batch)})
+	if err != nil || result.FunctionError {
 		return batch, true
 	}
-	if !p.Stream.ReportsItemFailures || len(result) == 0 {
+	if !p.Stream.ReportsItemFailures || len(result.Payload) == 0 {
 		return nil, false
 	}
 	var response struct {
@@ -171,7 +172,7 @@ func (p *Pump) invoke(ctx context.Context, batch []*record) (left []*record, bat
 			ItemIdentifier string `json:"itemIdentifier"`
 		} `json:"batchItemFailures"`
 	}
-	if err := json.Unmarshal(result, &response); err != nil {
+	if err := json.Unmarshal(result.Payload, &response); err != nil {
 		return batch, true
 	}
 	first := len(batch)

@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/internal/file"
 	"mobilegateway/shared/pause"
+	"mobilegateway/world/lambda"
 	"mobilegateway/world/template"
 )
 
@@ -21,11 +22,6 @@ const (
 	shardLifetime = 10 * time.Second
 )
 
-// Invoker invokes a function; *runtimeapi.Function implements it.
-type Invoker interface {
-	Invoke(ctx context.Context, payload []byte) (result []byte, functionError bool, err error)
-}
-
 // Pump reads a table's stream and invokes a function with its records, as Lambda's event source mapping does. It
 // filters records, keeps the order within an item, delivers as many batches at once as the template allows, and retries
 // a batch from its first failed record.
@@ -33,7 +29,7 @@ type Pump struct {
 	Client     *Client
 	Table      string // the table's name
 	Stream     template.Stream
-	Function   Invoker
+	Function   lambda.Invoker
 	Checkpoint string // path of the file with the position in each shard
 	Now        func() time.Time
 	Logf       func(format string, args ...any)
