@@ -4,7 +4,6 @@ package deliveries
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -120,14 +119,7 @@ func (c *deliveriesSend) Run(s *session.Session) error {
 		errEmpty: errors.New("nothing waits that does not go within a minute anyway: deliveries show lists a " +
 			"transaction's notifications, deliveries replay sends dead letters and delivered ones again"),
 	}
-	if err := send.plan(s, since); err != nil {
-		return err
-	}
-	scope := ""
-	if c.Merchant != "" {
-		scope = "since " + output.FormatTime(c.Since.Time) + ": "
-	}
-	return send.run(s, scope)
+	return send.run(s, since, "since "+output.FormatTime(c.Since.Time))
 }
 
 type deliveriesReplay struct {
@@ -151,14 +143,7 @@ func (c *deliveriesReplay) Run(s *session.Session) error {
 		},
 		errEmpty: errors.New("there is nothing to send again: deliveries show lists a transaction's notifications"),
 	}
-	if err := replay.plan(s, c.TimeRange); err != nil {
-		return err
-	}
-	scope := ""
-	if c.Merchant != "" {
-		scope = fmt.Sprintf("%s to %s: ", output.FormatTime(c.From.Time), output.FormatTime(c.End()))
-	}
-	return replay.run(s, scope)
+	return replay.run(s, c.TimeRange, output.FormatTime(c.From.Time)+" to "+output.FormatTime(c.End()))
 }
 
 // firstReplayable returns the id of the range's earliest notification that is delivered, dead or parked, "" for none. A

@@ -181,10 +181,13 @@ func (c *resend) find(s *session.Session, r session.TimeRange) (found iter.Seq2[
 	return entries.Between(s, c.merchant.ID, entries.FirstDay(c.merchant, from), to), nil
 }
 
-// run queues what was planned, each notification with its own webhook-id, and shows how many go where. It refuses
-// to send to a new address while functions may have the profile of before in their cache: they would still post to the
-// former one.
-func (c *resend) run(s *session.Session, scope string) error {
+// run plans and queues what was planned, each notification with its own webhook-id. It shows how many go where. It
+// refuses to send to a new address while functions may have the profile of before in their cache: they would still post
+// to the former one. scope is the range of a merchant's notifications, for the audit record.
+func (c *resend) run(s *session.Session, r session.TimeRange, scope string) error {
+	if err := c.plan(s, r); err != nil {
+		return err
+	}
 	moved := slices.ContainsFunc(c.items, func(item resendItem) bool { return item.to.Former != "" })
 	if from := s.EffectiveFrom(c.merchant.UpdatedAt); moved && s.Now().Before(from) {
 		return fmt.Errorf("the profile was changed lately, and functions use its notif_url from %s on: "+
@@ -217,8 +220,11 @@ func (c *resend) run(s *session.Session, scope string) error {
 				break
 			}
 		}
-		done := fmt.Sprintf("%s%d of %s queued", scope, result.Queued,
+		done := fmt.Sprintf("%d of %s queued", result.Queued,
 			output.Plural(len(c.items)+len(c.failed), "transaction"))
+		if c.id == "" {
+			done = scope + ": " + done
+		}
 		if len(result.Addresses) == 1 {
 			done += " to " + result.Addresses[0].String()
 		}
