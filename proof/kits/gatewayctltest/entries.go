@@ -6,6 +6,7 @@ import (
 
 	"mobilegateway/gatewayctl/deliveries"
 	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -94,6 +95,16 @@ func (d *Tool) AddWaitingPayment(
 	head.DeliveredAt, head.Attempts, head.NextAttemptAt = time.Time{}, 4, d.Now.Add(5*time.Hour)
 	d.change(e, changes)
 	return e
+}
+
+// FailWritesOf makes each write of a transaction fail.
+func (d *Tool) FailWritesOf(id string) {
+	d.Ledger.InjectFaults(func(c storetest.Call) storetest.Fault {
+		if c.Operation == storetest.Replace && c.Key.ID == id {
+			return storetest.FailedBeforeApply
+		}
+		return storetest.NoFault
+	})
 }
 
 // ShopURL is the notif_url of ShopA.

@@ -61,12 +61,25 @@ func (d *Tool) ExpectOutput(line string, parts ...string) {
 	}
 }
 
-// ExpectExit runs a command that must end with an exit code, and whose standard error has a text.
-func (d *Tool) ExpectExit(line string, want int, text string) {
+// ExpectWithout runs a command that must end with an exit code, and none of whose outputs has a text.
+func (d *Tool) ExpectWithout(line string, want int, texts ...string) {
 	d.T.Helper()
 	code, out, stderr := d.Exec(line)
-	if code != want || !strings.Contains(stderr, text) {
-		d.T.Errorf("%s: exit %d (want %d), %q lacks %q; out %s", line, code, want, stderr, text, out)
+	for _, text := range texts {
+		if code != want || strings.Contains(out+stderr, text) {
+			d.T.Errorf("%s: exit %d (want %d), with %q: %s%s", line, code, want, text, out, stderr)
+		}
+	}
+}
+
+// ExpectExit runs a command that must end with an exit code, and whose standard error has the texts.
+func (d *Tool) ExpectExit(line string, want int, texts ...string) {
+	d.T.Helper()
+	code, out, stderr := d.Exec(line)
+	for _, text := range texts {
+		if code != want || !strings.Contains(stderr, text) {
+			d.T.Errorf("%s: exit %d (want %d), %q lacks %q; out %s", line, code, want, stderr, text, out)
+		}
 	}
 }
 
@@ -119,16 +132,11 @@ func (d *Tool) ExpectAttention(what, line string, want ...Line) {
 // Attend runs attention, which must end with a code, and returns its lines.
 func (d *Tool) Attend(line string, want int) []Line {
 	d.T.Helper()
-	code, out, stderr := d.Exec(line + " --json")
-	if code != want {
-		d.T.Fatalf("%s: exit %d, want %d: %s%s", line, code, want, out, stderr)
-	}
-	var views []attention.View
-	Decode(d.T, out, &views)
+	views, _ := QueryExit[[]attention.View](d, line, want)
 	var lines []Line
 	for i, v := range views {
 		if i > 0 && v.Since.Before(views[i-1].Since) {
-			d.T.Errorf("%s: line %d is older than the one before it: %s", line, i, out)
+			d.T.Errorf("%s: line %d is older than the one before it: %+v", line, i, views)
 		}
 		lines = append(lines, Line{v.What, v.Merchant, v.Subject, v.Detail, v.Command})
 	}

@@ -132,6 +132,23 @@ func Query[T any](d *Tool, line string) (result T) {
 	return result
 }
 
+// Change makes a change that must succeed and returns its JSON.
+func Change[T any](d *Tool, line string) T {
+	d.T.Helper()
+	return Query[T](d, line+Confirm)
+}
+
+// QueryExit runs a command that must end with an exit code and returns its JSON, and its standard error.
+func QueryExit[T any](d *Tool, line string, want int) (result T, stderr string) {
+	d.T.Helper()
+	code, out, stderr := d.Exec(line + " --json")
+	if code != want {
+		d.T.Fatalf("%s: exit %d, want %d: %s%s", line, code, want, out, stderr)
+	}
+	Decode(d.T, out, &result)
+	return result, stderr
+}
+
 // Confirm makes a command's change happen.
 const Confirm = " --yes --reason test"
 
@@ -170,6 +187,15 @@ func (d *Tool) MustReadEntry(key ledger.Key) *ledger.Entry {
 	if err != nil || e == nil {
 		d.T.Fatalf("%v: %v, %v", key, e, err)
 	}
+	return e
+}
+
+// Update changes a stored entry past the tool, without its due time, and returns it.
+func (d *Tool) Update(key ledger.Key, change func(*ledger.Entry)) *ledger.Entry {
+	d.T.Helper()
+	e := d.MustReadEntry(key)
+	change(e)
+	d.Ledger.Overwrite(e)
 	return e
 }
 
