@@ -67,72 +67,76 @@ func failEveryRead(d *gatewayctltest.Tool, n int) {
 	})
 }
 
+// TestExportContinues interrupts an export of one merchant and one of all merchants at some pages. Its parts have each
+// transaction once: those of a file, and the documents on the standard output.
 func TestExportContinues(t *testing.T) {
-	for _, format := range []string{"csv", "json", "ndjson"} {
-		t.Run(format, func(t *testing.T) {
-			d, shop := gatewayctltest.NewShop(t)
-			const count = 3*entries.PageSize + 7
-			for i := range count {
-				d.AddDeliveredPayment(shop, i,
-					d.Now.Add(time.Duration(i%3)*session.Day).Add(time.Duration(i)*time.Second))
-			}
-			d.AddUnknownCharge(shop, "=c1")
-			line := "export ShopA --from 2026-03-01 --to 2026-03-03 --format " + format
-			_, whole, _ := d.Exec(line)
-			if ids := exportedIDs(t, format, whole); len(ids) != count+1 {
-				t.Errorf("%d transactions", len(ids))
-			}
-			file := filepath.Join(t.TempDir(), "out")
-			failEveryRead(d, 3)
-			d.ExpectExit(line+" --output "+file, gatewayctl.ExitFailed, "injected")
-			half := gatewayctltest.ReadFile(t, file)
-			if ids := exportedIDs(t, format, half); len(ids) == 0 || len(ids) > count {
-				t.Errorf("half of it: %d transactions", len(ids))
-			}
-			gatewayctltest.WriteFile(t, file, half+"a torn page")
-			d.ExpectExit("export ShopA --from 2026-03-01 --to 2026-03-02 --format "+format+" --output "+file,
-				gatewayctl.ExitUsage, "another export")
-			for code := gatewayctl.ExitFailed; code != gatewayctl.ExitDone; {
-				code, _, _ = d.Exec(line + " --output " + file)
-			}
-			if text := gatewayctltest.ReadFile(t, file); text != whole {
-				t.Fatalf("%d bytes in pieces, %d whole", len(text), len(whole))
-			}
-			if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
-				t.Error("a formula is not marked as text")
-			}
-			d.ExpectExit(line+" --output "+file, gatewayctl.ExitUsage, "exists and is not a resumable export")
-		})
+	const first, second = 3*entries.PageSize + 8, entries.PageSize + 3 // transactions
+	for of, count := range map[string]int{"ShopA": first, "--all": first + second} {
+		for _, format := range []string{"csv", "json", "ndjson"} {
+			t.Run(of+" "+format, func(t *testing.T) {
+				d, shop := gatewayctltest.NewShop(t)
+				d.AddUnknownCharge(shop, "=c1")
+				for i := range first - 1 {
+					d.AddDeliveredPayment(shop, i,
+						d.Now.Add(time.Duration(i%3)*session.Day).Add(time.Duration(i)*time.Second))
+				}
+				d.Now = d.Now.Add(time.Hour)
+				other := d.Onboard("ShopB")
+				for i := range second {
+					d.AddDeliveredPayment(other, i, d.Now.Add(time.Duration(i%2)*session.Day))
+				}
+				line := "export " + of + " --from 2026-03-01 --to 2026-03-03 --format " + format
+				_, whole, stderr := d.Exec(line)
+				ids := exportedIDs(t, format, whole)
+				d.Equal("transactions", len(ids), count)
+				d.Equal("a line for each merchant", strings.Contains(stderr, "ShopB: 203 transactions"), of == "--all")
+				if format == "csv" && !strings.Contains(whole, ",'=c1,'=1+1,") {
+					t.Error("a formula is not marked as text")
+				}
+				expectExportInFile(d, line, format, whole)
+
+				failEveryRead(d, 3)
+				var texts, parts []string
+				cursor := ""
+				for code := gatewayctl.ExitFailed; code != gatewayctl.ExitDone; {
+					var part string
+					code, part, stderr = d.Exec(line + cursor)
+					texts, parts = append(texts, part), append(parts, exportedIDs(t, format, part)...)
+					_, rest, found := strings.Cut(stderr, "--cursor ")
+					if code == gatewayctl.ExitFailed && !found {
+						t.Fatalf("no cursor: %s", stderr)
+					}
+					cursor = " --cursor " + strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0])
+				}
+				d.Equal("transactions in parts", output.JoinComma(parts), output.JoinComma(ids))
+				if format != "json" && strings.Join(texts, "") != whole {
+					t.Errorf("%d parts differ from the whole of %d bytes", len(texts), len(whole))
+				}
+				d.ExpectExit(line+" --cursor unknown/2026-03-01/", gatewayctl.ExitUsage, "not one of this export")
+			})
+		}
 	}
 }
 
-// Each part on the standard output is a document, and together they have each transaction once.
-func TestExportPrintsItsCursor(t *testing.T) {
-	for _, format := range []string{"csv", "json", "ndjson"} {
-		t.Run(format, func(t *testing.T) {
-			d, shop := gatewayctltest.NewShop(t)
-			for i := range 2*entries.PageSize + 1 {
-				d.AddDeliveredPayment(shop, i, d.Now.Add(time.Duration(i)*time.Second))
-			}
-			line := "export ShopA --from 2026-03-01 --to 2026-03-01 --format " + format
-			_, whole, _ := d.Exec(line)
-			failEveryRead(d, 2)
-			code, first, stderr := d.Exec(line)
-			_, cursor, found := strings.Cut(stderr, "--cursor ")
-			if code != gatewayctl.ExitFailed || !found {
-				t.Fatalf("exit %d, %s", code, stderr)
-			}
-			d.Ledger.InjectFaults(nil)
-			_, rest, _ := d.Exec(line + " --cursor " + strings.Fields(cursor)[0])
-			parts := append(exportedIDs(t, format, first), exportedIDs(t, format, rest)...)
-			if output.JoinComma(parts) != output.JoinComma(exportedIDs(t, format, whole)) {
-				t.Errorf("%d transactions in parts", len(parts))
-			}
-			if format != "json" && first+rest != whole {
-				t.Errorf("parts of %d and %d bytes differ from the whole of %d", len(first), len(rest), len(whole))
-			}
-		})
+// expectExportInFile interrupts an export to a file at each third page, and tears a page: the file becomes the whole.
+func expectExportInFile(d *gatewayctltest.Tool, line, format, whole string) {
+	file := filepath.Join(d.T.TempDir(), "out")
+	failEveryRead(d, 3)
+	d.ExpectExit(line+" --output "+file, gatewayctl.ExitFailed, "injected")
+	half, count := gatewayctltest.ReadFile(d.T, file), len(exportedIDs(d.T, format, whole))
+	if ids := exportedIDs(d.T, format, half); len(ids) == 0 || len(ids) >= count {
+		d.T.Errorf("half of it: %d transactions", len(ids))
 	}
+	gatewayctltest.WriteFile(d.T, file, half+"a torn page")
+	d.ExpectExit(strings.Replace(line, "--to 2026-03-03", "--to 2026-03-02", 1)+" --output "+file,
+		gatewayctl.ExitUsage, "another export")
+	for code := gatewayctl.ExitFailed; code != gatewayctl.ExitDone; {
+		code, _, _ = d.Exec(line + " --output " + file)
+	}
+	if text := gatewayctltest.ReadFile(d.T, file); text != whole {
+		d.T.Fatalf("%d bytes in pieces, %d whole", len(text), len(whole))
+	}
+	d.ExpectExit(line+" --output "+file, gatewayctl.ExitUsage, "exists and is not a resumable export")
 }
 
 func TestExportOfEmptyRange(t *testing.T) {
@@ -196,61 +200,14 @@ func TestExportResumedAfterLastPage(t *testing.T) {
 	d.Equal("the file of both runs", gatewayctltest.ReadFile(t, file), whole)
 }
 
-// TestExportOfAllMerchants interrupts an export of all merchants at each page: each transaction is exported once.
-func TestExportOfAllMerchants(t *testing.T) {
-	for _, format := range []string{"csv", "json", "ndjson"} {
-		t.Run(format, func(t *testing.T) {
-			d, first := gatewayctltest.NewShop(t)
-			d.Now = d.Now.Add(time.Hour)
-			second := d.Onboard("ShopB")
-			for i := range entries.PageSize + 3 {
-				d.AddDeliveredPayment(first, i, d.Now.Add(time.Duration(i)*time.Second))
-				d.AddDeliveredPayment(second, i, d.Now.Add(time.Duration(i%2)*session.Day))
-			}
-			line := "export --all --from 2026-03-01 --to 2026-03-02 --format " + format
-			_, whole, stderr := d.Exec(line)
-			if ids := exportedIDs(t, format, whole); len(ids) != 2*(entries.PageSize+3) {
-				t.Errorf("%d transactions, want %d", len(ids), 2*(entries.PageSize+3))
-			}
-			if !strings.Contains(stderr, "ShopB: 203 transactions") {
-				t.Errorf("no line for each merchant in %q", stderr)
-			}
-			file := filepath.Join(t.TempDir(), "out")
-			failEveryRead(d, 2)
-			for code := gatewayctl.ExitFailed; code != gatewayctl.ExitDone; {
-				code, _, _ = d.Exec(line + " --output " + file)
-			}
-			if text := gatewayctltest.ReadFile(t, file); text != whole {
-				t.Errorf("%d bytes in pieces, %d whole", len(text), len(whole))
-			}
-			failEveryRead(d, 4)
-			parts, cursor := []string{}, ""
-			for code := gatewayctl.ExitFailed; code != gatewayctl.ExitDone; {
-				var part string
-				code, part, stderr = d.Exec(line + cursor)
-				parts = append(parts, exportedIDs(t, format, part)...)
-				if _, rest, found := strings.Cut(stderr, "--cursor "); found {
-					cursor = " --cursor " + strings.Fields(rest)[0]
-				}
-			}
-			if output.JoinComma(parts) != output.JoinComma(exportedIDs(t, format, whole)) {
-				t.Errorf("%d transactions in parts, want those of the whole", len(parts))
-			}
-			d.ExpectExit(line+" --cursor unknown/2026-03-01/", gatewayctl.ExitUsage, "not one of this export")
-		})
-	}
-}
-
 func TestExportByFinality(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
-	late := d.AddDeliveredPayment(shop, 1, d.Now)
-	late.FinalAt = d.Now.Add(2 * session.Day)
-	d.Ledger.Overwrite(late)
+	d.AddDeliveredPayment(shop, 1, d.Now, func(e *ledger.Entry) { e.FinalAt = d.Now.Add(2 * session.Day) })
 	d.AddDeliveredPayment(shop, 2, d.Now.Add(2*session.Day))
 	d.AddUnknownCharge(shop, "c1")
-	charge := d.MustReadEntry(d.AddUnknownCharge(shop, "c2"))
-	charge.State, charge.UpdatedAt = ledger.Done, d.Now.Add(2*session.Day)
-	d.Ledger.Overwrite(charge)
+	d.Update(d.AddUnknownCharge(shop, "c2"), func(e *ledger.Entry) {
+		e.State, e.UpdatedAt = ledger.Done, d.Now.Add(2*session.Day)
+	})
 	d.Now = d.Now.Add(3 * session.Day) // 4 March
 	for line, want := range map[string]int{
 		"export ShopA --since yesterday --by finality":                  3,
@@ -292,40 +249,35 @@ func TestExportedOnTheDayOfItsOutcome(t *testing.T) {
 			At: recorded.Add(-time.Second), Millis: 1000, Outcome: outcome,
 		}}
 	}
-	charge := func(state ledger.State, change func(e *ledger.Entry)) func(e *ledger.Entry) {
-		return func(e *ledger.Entry) {
-			e.State = state
-			change(e)
-		}
-	}
 	for name, change := range map[string]func(e *ledger.Entry){
-		"a manual outcome, then the merchant's repeat": charge(ledger.Done, func(e *ledger.Entry) {
+		"a manual outcome, then the merchant's repeat": func(e *ledger.Entry) {
 			e.Manual.ManualResolution = ledger.ManualResolution{Outcome: ledger.ManuallyApplied, At: recorded}
 			e.Call.Attempts = []ledger.CallAttempt{{At: written, Outcome: ledger.CallSucceeded}}
-		}),
-		"a retry that succeeded, then the notification's attempts": charge(ledger.Done, func(e *ledger.Entry) {
+		},
+		"a retry that succeeded, then the notification's attempts": func(e *ledger.Entry) {
 			e.Call.Attempts = attempt(ledger.CallSucceeded)
-		}),
-		"a refusal, then a conflict": charge(ledger.Refused, func(e *ledger.Entry) {
+		},
+		"a refusal, then a conflict": func(e *ledger.Entry) {
+			e.State = ledger.Refused
 			e.Call.Attempts = append(attempt(ledger.CallRefused), ledger.CallAttempt{
 				At: written, Outcome: ledger.CallSucceeded,
 			})
-		}),
-		"a late response, then the notification's attempts": charge(ledger.Done, func(e *ledger.Entry) {
+		},
+		"a late response, then the notification's attempts": func(e *ledger.Entry) {
 			e.Outbox.Waiting = []ledger.Notification{{ID: "w", Status: ledger.Successful, At: recorded, Attempts: 9}}
-		}),
-		"no later write": charge(ledger.Done, func(e *ledger.Entry) { e.UpdatedAt = recorded }),
+		},
+		"no later write": func(e *ledger.Entry) { e.UpdatedAt = recorded },
 	} {
-		e := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
-		e.UpdatedAt = written
-		change(e)
-		d.Ledger.Overwrite(e)
+		d.Update(d.AddUnknownCharge(shop, "c1"), func(e *ledger.Entry) {
+			e.State, e.UpdatedAt = ledger.Done, written
+			change(e)
+		})
 		d.Equal(name, finalAt().Format(time.DateOnly), recorded.Format(time.DateOnly))
 	}
 	// The same request of a released transaction may still be sent, and then it has an outcome.
-	e := d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
-	e.State, e.UpdatedAt = ledger.Released, recorded
-	d.Ledger.Overwrite(e)
+	d.Update(d.AddUnknownCharge(shop, "c1"), func(e *ledger.Entry) {
+		e.State, e.UpdatedAt = ledger.Released, recorded
+	})
 	d.Equal("released", finalAt(), time.Time{})
 }
 
