@@ -38,8 +38,8 @@ func TestCommandsOnLocalAWS(t *testing.T) {
 		}
 	}
 	d.Now = d.Now.Add(time.Hour)
-	result := gatewayctltest.Query[deliveries.Result](d,
-		"deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02"+gatewayctltest.Confirm)
+	result := gatewayctltest.Change[deliveries.Result](d,
+		"deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02")
 	d.Equal("replay", result, deliveries.Result{Queued: count, Failed: []string{},
 		Addresses: gatewayctltest.ToShop(count)})
 	e, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: "ShopA_7"})

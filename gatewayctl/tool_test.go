@@ -3,6 +3,7 @@ package gatewayctl_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/webhook"
 )
 
 // With --json the standard output is one JSON document, also after an error.
@@ -151,38 +153,70 @@ func providersInSource(t *testing.T) (providers []string) {
 func TestPartialOutputIsNotFollowedByErrorJSON(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
 	d.UseSandboxOperator()
-	code, out, stderr := d.Exec("operator check --timeout 1s --json")
-	var results []accounts.OperationCheck
-	if err := json.Unmarshal([]byte(out), &results); err != nil || code != gatewayctl.ExitFailed || len(results) != 4 ||
-		!strings.Contains(stderr, "nothing shows that its credentials are wrong") {
-		t.Errorf("exit %d, %v in %q, %s", code, err, out, stderr)
+	results, stderr := gatewayctltest.QueryExit[[]accounts.OperationCheck](d, "operator check --timeout 1s",
+		gatewayctl.ExitFailed)
+	if len(results) != 4 || !strings.Contains(stderr, "nothing shows that its credentials are wrong") {
+		t.Errorf("%+v, %s", results, stderr)
 	}
 }
 
-// No dry run reads as done, whether it would succeed or fail.
+// No dry run reads as done, whether it would succeed or fail. It changes nothing, and shows no secret that is not issued.
 func TestDryRunsSayWould(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
+	d.UseSandboxOperator()
+	d.Apply("keys add tokens", "keys add tokens", "keys add callbacks")
+	d.Now = d.Now.Add(26 * time.Hour)
+	const disabled = gatewayctltest.ShopURL + "/disabled"
 	d.AddWaitingPayment(shop, 1)
 	d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.Outbox.URL = "https://elsewhere.example/n" })
-	for line, code := range map[string]int{
-		"merchant suspend ShopA": gatewayctl.ExitDone, "token issue ShopA": gatewayctl.ExitDone,
-		"keys add tokens": gatewayctl.ExitDone,
-		"merchant add ShopB --country ci --operator sandbox":     gatewayctl.ExitDone,
-		"webhook-secret revoke ShopA 1 --last":                   gatewayctl.ExitDone,
-		"endpoint disable ShopA --url " + gatewayctltest.ShopURL: gatewayctl.ExitDone,
-		"deliveries send ShopA_1":                                gatewayctl.ExitDone,
-		"deliveries send --merchant ShopA --since 2026-03-01":    gatewayctl.ExitFailed,
-	} {
-		got, out, stderr := d.Exec(line)
-		if got != code || !strings.HasPrefix(out, "With --yes this would be:\n") {
-			t.Errorf("%s: exit %d, want %d; %s%s", line, got, code, out, stderr)
+	d.AddWaitingPayment(shop, 3, func(e *ledger.Entry) { e.Outbox.Waiting[0].DeadReason = "server" })
+	d.AddWaitingPayment(shop, 4, func(e *ledger.Entry) { e.Outbox.URL = disabled; e.Outbox.Park(d.Now) })
+	d.Health.StoreHealth(webhook.Health{
+		Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: disabled}, DisabledAt: d.Now,
+	})
+	d.AddPendingPayment(shop, 5, d.Now, func(e *ledger.Entry) { e.State = ledger.Unknown })
+	charge, sms := d.AddUnknownCharge(shop, "c1"), d.AddUnknownSMS(shop, "m1")
+	d.Input = gatewayctltest.CredentialsOf(t, "sandbox", "a2",
+		gatewayctltest.NewAccount(t, "sandbox", "https://o.example", "t"))
+	writes := func() []int {
+		ids, idsErr := d.Merchants.IDs(t.Context())
+		profile, err := d.Merchants.Profile(t.Context(), shop.ID)
+		if err = errors.Join(err, idsErr); err != nil {
+			t.Fatal(err)
 		}
-		if code == gatewayctl.ExitDone && !strings.Contains(stderr, "Dry run: this would ") {
-			t.Errorf("%s: %s", line, stderr)
+		return []int{len(ids), int(profile.Version), d.Vault.Puts, len(d.Audit.Stored), d.Health.WriteCount(),
+			d.Ledger.CallCount("Replace")}
+	}
+	before := writes()
+	for _, line := range []string{
+		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn",
+		"merchant suspend ShopA", "host add ShopA b.example",
+		"token issue ShopA", "token rotate ShopA", "token revoke ShopA 1", "token revoke ShopA --short-lived",
+		"client-secret issue ShopA", "client-secret rotate ShopA", "client-secret revoke ShopA 1",
+		"webhook-secret show ShopA", "webhook-secret rotate ShopA", "webhook-secret revoke ShopA 1 --last",
+		"webhook test --merchant ShopA", "keys add tokens", "keys retire tokens 1",
+		"keys revoke tokens 1 --compromised", "keys revoke callbacks 1 --compromised",
+		"keys revoke webhooks 1 --compromised", "operator set -", "operator route set sandbox ci pay --to sandbox/a1",
+		"endpoint disable ShopA --url " + gatewayctltest.ShopURL, "endpoint enable ShopA --url " + disabled,
+		"deliveries send ShopA_1", "deliveries replay ShopA_3", "attention close pay ShopA_3",
+		"unknown resolve pay ShopA_5 --as successful", "unknown resolve charge " + charge.ID + " --as not-applied",
+		"unknown resolve sms " + sms.ID + " --as applied", "deliveries send --merchant ShopA --since 2026-03-01",
+	} {
+		code, out, stderr := d.Exec(line)
+		isRefused := strings.Contains(line, "--since") // the addresses of two transactions
+		if !strings.HasPrefix(out, "With --yes this would be:\n") || (code == gatewayctl.ExitFailed) != isRefused ||
+			strings.Contains(stderr, "Dry run: this would ") == isRefused {
+			t.Errorf("%s: exit %d; %s%s", line, code, out, stderr)
+		}
+		for _, secret := range []string{"gwl_", "gwc_", "whsec_"} {
+			if strings.Contains(out+stderr, secret) {
+				t.Errorf("%s shows a secret that is not issued: %s%s", line, out, stderr)
+			}
 		}
 		if _, out, _ := d.Exec(line + " --json"); !json.Valid([]byte(out)) {
 			t.Errorf("%s: not JSON: %s", line, out)
 		}
+		d.Equal("writes after the dry run of "+line, writes(), before)
 	}
 }
 
@@ -250,7 +284,14 @@ func TestNamedDays(t *testing.T) {
 		}
 	}
 	d.ExpectExit("deliveries send --merchant ShopA --since yesterday", gatewayctl.ExitFailed, "nothing waits")
-	d.ExpectExit("find ShopA_1 --since tomorrow", gatewayctl.ExitUsage, "yesterday or today")
+	for _, command := range []string{"find ShopA_1", "attention", "audit", "audit verify", "export ShopA"} {
+		d.ExpectExit(command+" --since tomorrow", gatewayctl.ExitUsage, "yesterday or today")
+		for _, day := range []string{"today", "yesterday"} {
+			if code, _, stderr := d.Exec(command + " --since " + day); code == gatewayctl.ExitUsage {
+				t.Errorf("%s --since %s: %s", command, day, stderr)
+			}
+		}
+	}
 	d.ExpectExit("audit --since", gatewayctl.ExitUsage, "--since")
 }
 

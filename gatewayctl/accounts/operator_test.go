@@ -1,7 +1,6 @@
 package accounts_test
 
 import (
-	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
@@ -114,11 +113,7 @@ func TestOperatorCheckIsByOperation(t *testing.T) {
 	delete(account, "user_sms.sender.CD")
 	account["contact_id"] = "v\n"
 	d.Vault.Values["operators"] = []byte(gatewayctltest.CredentialsOf(t, "sandbox", "a1", account))
-	code, out, _ := d.Exec("operator check --json")
-	var results []accounts.OperationCheck
-	if err := json.Unmarshal([]byte(out), &results); err != nil || code != gatewayctl.ExitFailed {
-		t.Fatalf("exit %d, %v in %s", code, err, out)
-	}
+	results, _ := gatewayctltest.QueryExit[[]accounts.OperationCheck](d, "operator check", gatewayctl.ExitFailed)
 	got := map[string]string{}
 	for _, r := range results {
 		got[r.Operation] = r.Error
@@ -167,10 +162,7 @@ func TestOperatorSetIsStrict(t *testing.T) {
 		d.ExpectBoth("operator set -", gatewayctl.ExitUsage, want)
 	}
 	d.Input = `{"sandbox":{"accounts":{"a1":{"base_url":"http://hunter2@127.0.0.1:1","service_id":"hunter2 "}}}}`
-	_, out, stderr := d.Exec("operator set -")
-	if strings.Contains(out+stderr, "hunter2") {
-		t.Errorf("an error quotes a value: %s%s", out, stderr)
-	}
+	d.ExpectWithout("operator set -", gatewayctl.ExitUsage, "hunter2") // an error quotes no value
 	d.Equal("the credentials", string(d.Vault.Values["operators"]), before)
 }
 
@@ -222,10 +214,8 @@ func TestRotateToken(t *testing.T) {
 	d.Vault.Values["operators"] = []byte(gatewayctltest.CredentialsOf(t, "sandbox", "a1", account))
 	d.Input = "renewed"
 	d.ExpectBoth("operator rotate-token sandbox", gatewayctl.ExitDone, "a1 is incomplete: service_id is missing")
-	_, out, stderr := d.Exec("audit")
-	if !strings.Contains(out, "rotate an operator's token") || strings.Contains(out+stderr, "hunter2") {
-		t.Errorf("audit: %s%s", out, stderr)
-	}
+	d.ExpectOutput("audit", "rotate an operator's token")
+	d.ExpectWithout("audit", gatewayctl.ExitDone, "hunter2")
 }
 
 // The dry run tries the new token by a status lookup, and only warns: --yes stores what the person decided.
@@ -236,14 +226,12 @@ func TestRotateTokenTriesTheToken(t *testing.T) {
 		gatewayctltest.NewAccount(t, "sandbox", address, "old")))
 	for token, want := range map[string]string{"good": "accepts the new token", "mistyped": "Warning: a status"} {
 		d.Input = token
-		code, out, stderr := d.Exec("operator rotate-token sandbox")
-		if code != gatewayctl.ExitDone || !strings.Contains(stderr, want) || strings.Contains(out+stderr, token+"\n") {
-			t.Errorf("%s: exit %d, without %q: %s%s", token, code, want, out, stderr)
-		}
+		d.ExpectExit("operator rotate-token sandbox", gatewayctl.ExitDone, want)
+		d.ExpectWithout("operator rotate-token sandbox", gatewayctl.ExitDone, token+"\n")
 	}
-	d.Equal("calls of the operator", methods, map[string]int{http.MethodGet: 2})
+	d.Equal("calls of the operator", methods, map[string]int{http.MethodGet: 4})
 	d.Apply("operator rotate-token sandbox")
-	d.Equal("calls with --yes", methods[http.MethodGet], 2)
+	d.Equal("calls with --yes", methods[http.MethodGet], 4)
 }
 
 // decision "operator-credentials": an account in use is neither moved to another contract nor dropped.

@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,11 +130,9 @@ func TestFarRecordBlocksNothing(t *testing.T) {
 				put("audit-head", dynamoitem.Item{}) // so the end is found by the items
 			}
 			d.Apply("keys add callbacks", "keys add webhooks", "keys add callbacks", "keys add webhooks")
-			result := audit.Result{}
+			var result audit.Result
 			_, out, _ := d.Exec("audit verify --json")
-			if err := json.Unmarshal([]byte(out), &result); err != nil {
-				t.Fatal(err, out)
-			}
+			gatewayctltest.Decode(t, out, &result)
 			d.Equal("copies of five changes", result.Copies, 10)
 			for _, f := range result.Faults {
 				if f.What == "add a key" {
@@ -166,11 +163,7 @@ func TestTamperingIsFound(t *testing.T) {
 	d.ExpectExit("audit verify", gatewayctl.ExitFailed, "2 faults")
 	d.ExpectOutput("audit", "add a key", "add a key") // the rest is still shown
 	d.Apply("keys add tokens")                        // takes their places
-	result := audit.Result{}
-	_, out, _ := d.Exec("audit verify --json")
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		t.Fatal(err, out)
-	}
+	result, _ := gatewayctltest.QueryExit[audit.Result](d, "audit verify", gatewayctl.ExitFailed)
 	d.Equal("faults", faultsOf(result), "5 changed, 6 changed")
 	if !strings.Contains(result.Faults[0].Detail, "ring webhooks") {
 		t.Errorf("the fault does not show the copy: %s", result.Faults[0].Detail)

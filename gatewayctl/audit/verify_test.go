@@ -271,17 +271,3 @@ func TestExportLeavesRecord(t *testing.T) {
 		t.Errorf("an export without a record: exit %d, %q, %s", code, out, stderr)
 	}
 }
-
-// TestSinceDays: the flag has the same form in every command.
-func TestSinceDays(t *testing.T) {
-	tool, _ := gatewayctltest.NewShop(t)
-	for _, command := range []string{"find ShopA_1", "attention", "audit", "audit verify", "export ShopA"} {
-		for since, want := range map[string]int{"today": gatewayctl.ExitDone, "yesterday": gatewayctl.ExitDone,
-			"tomorrow": gatewayctl.ExitUsage} {
-			code, _, stderr := tool.Exec(command + " --since " + since)
-			if (code == gatewayctl.ExitUsage) != (want == gatewayctl.ExitUsage) {
-				t.Errorf("%s --since %s: exit %d, %s", command, since, code, stderr)
-			}
-		}
-	}
-}

@@ -2,7 +2,6 @@ package keys_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -10,10 +9,10 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl"
-	"mobilegateway/gatewayctl/attention"
 	"mobilegateway/gatewayctl/auditlog"
 	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/keys"
+	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
@@ -51,10 +50,7 @@ func TestRetire(t *testing.T) {
 		d.Apply("keys add " + ring)
 	}
 	d.Apply("keys add tokens", "keys add callbacks")
-	code, _, stderr := d.Exec("keys add webhooks" + gatewayctltest.Confirm)
-	if code != gatewayctl.ExitDone || !strings.Contains(stderr, "signs in 5m0s") {
-		t.Errorf("keys add does not print when the key signs: %s", stderr)
-	}
+	d.ExpectExit("keys add webhooks"+gatewayctltest.Confirm, gatewayctl.ExitDone, "signs in 5m0s")
 	began := d.Now
 	d.ExpectFailed("keys retire callbacks 1", "never retired")
 	d.ExpectFailed("keys retire tokens 2", "newest")
@@ -63,13 +59,10 @@ func TestRetire(t *testing.T) {
 	d.Now = began.Add(25*time.Hour - time.Second)
 	d.ExpectFailed("keys retire tokens 1", "until then")
 	d.Now = began.Add(25 * time.Hour)
-	d.MustRun("keys retire tokens 1", nil)
-	d.ExpectCount("keys after a dry run", "keys list tokens", 2)
-	stored := gatewayctltest.Query[[]keys.View](d, "keys retire tokens 1"+gatewayctltest.Confirm)
+	stored := gatewayctltest.Change[[]keys.View](d, "keys retire tokens 1")
 	d.Equal("keys left", len(stored), 1)
 	d.Equal("number of the key left", stored[0].Number, 2)
-	d.Equal("number of a new key",
-		gatewayctltest.Query[[]keys.View](d, "keys add tokens"+gatewayctltest.Confirm)[1].Number, 3)
+	d.Equal("number of a new key", gatewayctltest.Change[[]keys.View](d, "keys add tokens")[1].Number, 3)
 
 	d.Apply("merchant suspend ShopA")
 	late := d.Now
@@ -142,20 +135,14 @@ func TestRevokeTokens(t *testing.T) {
 	d := gatewayctltest.New(t)
 	d.Apply("keys add tokens")
 	d.ExpectExit("keys revoke tokens 1"+gatewayctltest.Confirm, gatewayctl.ExitUsage, "--compromised")
-	before := string(d.Vault.Values["token-keys"])
-	d.MustRun("keys revoke tokens 1 --compromised", nil)
-	d.Equal("private ring after a dry run", string(d.Vault.Values["token-keys"]), before)
-	stored := gatewayctltest.Query[[]keys.View](d, "keys revoke tokens 1 --compromised"+gatewayctltest.Confirm)
+	stored := gatewayctltest.Change[[]keys.View](d, "keys revoke tokens 1 --compromised")
 	want := []keys.View{{Ring: "tokens", Number: 1, Added: d.Now, Revoked: d.Now},
 		{Ring: "tokens", Number: 2, Added: d.Now, SignsFrom: d.Now.Add(keyring.SigningDelay)}}
 	d.Equal("keys", stored, want)
 	d.Now = d.Now.Add(keyring.SigningDelay)
 	d.Equal("the new key signs", gatewayctltest.Query[[]keys.View](d, "keys list tokens")[1].Signs, true)
 	for _, name := range []string{"token-keys", "token-public-keys"} {
-		ring, err := keyring.Parse(d.Vault.Values[name])
-		if err != nil {
-			t.Fatal(err)
-		}
+		ring := parseRing(d, name)
 		_, found := ring.FindKey(1)
 		d.Equal(name+" has key 1", found, false)
 		_, found = ring.FindKey(2)
@@ -250,33 +237,22 @@ func TestRevokeCallbacks(t *testing.T) {
 
 	before := string(d.Vault.Values["callback-keys"])
 	for _, flags := range []string{"", gatewayctltest.Confirm} {
-		code, _, stderr := d.Exec("keys revoke callbacks 1 --compromised" + flags)
-		if code != gatewayctl.ExitDone || !strings.Contains(stderr, "1 result by lookup, 1 result lost") ||
-			!strings.Contains(stderr, "Lost: sms#m-1 of ShopA") ||
-			!strings.Contains(stderr, "503 for new payments and SMS") {
-			t.Errorf("%q: exit %d: %s", flags, code, stderr)
-		}
+		d.ExpectExit("keys revoke callbacks 1 --compromised"+flags, gatewayctl.ExitDone,
+			"1 result by lookup, 1 result lost", "Lost: sms#m-1 of ShopA", "503 for new payments and SMS")
 		if changed := string(d.Vault.Values["callback-keys"]) != before; changed != (flags != "") {
 			t.Errorf("%q: the ring changed: %v", flags, changed)
 		}
 	}
 	d.ExpectOutput("audit", "key 1, compromised: 1 result by lookup, 1 result lost")
-	var views []attention.View
-	_, out, _ := d.Exec("attention --no-lookup --json")
-	if err := json.Unmarshal([]byte(out), &views); err != nil {
-		t.Fatal(err, out)
-	}
 	var lost []string
-	for _, v := range views {
+	for _, v := range d.Attend("attention --no-lookup", gatewayctl.ExitWaiting) {
 		if v.What == "callback-lost" {
 			lost = append(lost, v.Subject)
 		}
 	}
 	d.Equal("lost callbacks", lost, []string{"sms#m-1"})
 	d.Apply("attention close sms m-1")
-	if _, out, _ = d.Exec("attention --no-lookup"); strings.Contains(out, "callback-lost") {
-		t.Errorf("a closed one is listed: %s", out)
-	}
+	d.ExpectWithout("attention --no-lookup", gatewayctl.ExitWaiting, "callback-lost")
 	d.ExpectExit("keys revoke callbacks 1 --compromised --at-once", gatewayctl.ExitUsage, "webhooks")
 }
 
@@ -285,9 +261,7 @@ func TestRevokeWebhooks(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
 	d.Onboard("ShopB")
 	d.Apply("merchant suspend ShopB")
-	d.MustRun("keys revoke webhooks 1 --compromised", nil)
-	d.Equal("versions after a dry run", len(webhookVersions(d, "ShopA")), 1)
-	inform := gatewayctltest.Query[[]keys.InformView](d, "keys revoke webhooks 1 --compromised"+gatewayctltest.Confirm)
+	inform := gatewayctltest.Change[[]keys.InformView](d, "keys revoke webhooks 1 --compromised")
 	d.Equal("merchants to inform", inform, []keys.InformView{
 		{Merchant: "ShopA", Version: 2, Leaked: []int{1}, NotifURL: "https://shop.example/n"},
 		{Merchant: "ShopB", Version: 2, Leaked: []int{1}, NotifURL: "https://shop.example/n"},
@@ -295,10 +269,8 @@ func TestRevokeWebhooks(t *testing.T) {
 	d.Equal("both sign", webhookVersions(d, "ShopA"), []int{2, 1})
 	d.Apply("keys revoke webhooks 1 --compromised") // again: nothing more is rotated
 	d.Equal("both sign still", webhookVersions(d, "ShopA"), []int{2, 1})
-	code, _, stderr := d.Exec("keys revoke webhooks 1 --compromised --at-once" + gatewayctltest.Confirm)
-	if code != gatewayctl.ExitDone || !strings.Contains(stderr, "refuses every notification") {
-		t.Errorf("at once: exit %d: %s", code, stderr)
-	}
+	d.ExpectExit("keys revoke webhooks 1 --compromised --at-once"+gatewayctltest.Confirm, gatewayctl.ExitDone,
+		"refuses every notification")
 	for _, shop := range []string{"ShopA", "ShopB"} {
 		d.Equal(shop+": only the new one signs", webhookVersions(d, shop), []int{2})
 	}
@@ -335,10 +307,7 @@ func TestMerchantAddedDuringRevocation(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
 	busy := &busyMerchants{d.Merchants, func() { d.Onboard("ShopB") }}
 	d.ChangeStores(func(s *deployment.Stores) { s.Merchants = busy })
-	code, _, stderr := d.Exec(line)
-	if code != gatewayctl.ExitFailed || !strings.Contains(stderr, "run the command again") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	d.ExpectExit(line, gatewayctl.ExitFailed, "run the command again")
 	d.Equal("key 1 is revoked", !gatewayctltest.Query[[]keys.View](d, "keys list webhooks")[0].Revoked.IsZero(), false)
 	d.MustRun(line, nil)
 	d.ExpectOutput("webhook-secret show ShopB"+gatewayctltest.Confirm, "whsec_")
@@ -375,9 +344,7 @@ func (m *interruptedMerchants) Update(ctx context.Context, p *merchant.Profile) 
 
 // webhookVersions are the versions of a merchant's webhook secret, newest first.
 func webhookVersions(d *gatewayctltest.Tool, name string) (versions []int) {
-	for _, w := range gatewayctltest.Query[[]struct {
-		Version int `json:"version"`
-	}](d, "webhook-secret list "+name) {
+	for _, w := range gatewayctltest.Query[[]merchants.WebhookSecret](d, "webhook-secret list "+name) {
 		versions = append(versions, w.Version)
 	}
 	return versions

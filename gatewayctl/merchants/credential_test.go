@@ -47,7 +47,7 @@ func TestCredentials(t *testing.T) {
 	for _, kind := range []string{"token", "client-secret"} {
 		t.Run(kind, func(t *testing.T) {
 			d, shop := gatewayctltest.NewShop(t)
-			second := gatewayctltest.Query[merchants.IssuedCredential](d, kind+" issue ShopA"+gatewayctltest.Confirm)
+			second := gatewayctltest.Change[merchants.IssuedCredential](d, kind+" issue ShopA")
 			if second.Number != 2 || !strings.Contains(second.AccessToken+second.ClientSecret, shop.ID) {
 				t.Fatalf("issued %+v", second)
 			}
@@ -59,8 +59,7 @@ func TestCredentials(t *testing.T) {
 			d.Now = d.Now.Add(time.Second)
 			d.ExpectFailed(kind+" issue ShopA", "two are live")
 			d.ExpectFailed(kind+" rotate ShopA", "--force")
-			third := gatewayctltest.Query[merchants.IssuedCredential](d,
-				kind+" rotate ShopA --force --overlap 1h"+gatewayctltest.Confirm)
+			third := gatewayctltest.Change[merchants.IssuedCredential](d, kind+" rotate ShopA --force --overlap 1h")
 			if !slices.ContainsFunc(slices.Collect(maps.Values(d.Audit.Records)), func(r auditlog.Record) bool {
 				return r.Detail == "number 3; 2 ends at 2026-03-01T13:00:01Z"
 			}) {
@@ -94,12 +93,11 @@ func TestCredentials(t *testing.T) {
 
 func TestWebhookSecrets(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
-	first := gatewayctltest.Query[merchants.WebhookSecretOutput](d, "webhook-secret show ShopA"+gatewayctltest.Confirm)
+	first := gatewayctltest.Change[merchants.WebhookSecretOutput](d, "webhook-secret show ShopA")
 	d.Equal("secret of the onboarding", first.Secret, shop.WebhookSecret)
 	d.Apply("keys add webhooks")
 	d.Now = d.Now.Add(5 * time.Minute)
-	second := gatewayctltest.Query[merchants.WebhookSecretOutput](d,
-		"webhook-secret rotate ShopA"+gatewayctltest.Confirm)
+	second := gatewayctltest.Change[merchants.WebhookSecretOutput](d, "webhook-secret rotate ShopA")
 	d.Equal("version after the rotation", second.Version, 2)
 	d.ExpectJSON("secret of version 1", "webhook-secret show ShopA 1"+gatewayctltest.Confirm, first)
 	d.Equal("same secret after the rotation", second.Secret == first.Secret, false)
@@ -125,7 +123,7 @@ func TestARevokedWebhookSecretStaysRevoked(t *testing.T) {
 				d.Apply(line)
 				continue
 			}
-			issued := gatewayctltest.Query[merchants.WebhookSecretOutput](d, line+gatewayctltest.Confirm)
+			issued := gatewayctltest.Change[merchants.WebhookSecretOutput](d, line)
 			if issued.Secret == "" || seen[issued.Secret] {
 				t.Errorf("%s: version %d was issued before", line, issued.Version)
 			}
@@ -137,14 +135,9 @@ func TestARevokedWebhookSecretStaysRevoked(t *testing.T) {
 // Without a webhook secret no notification is sent: the tool needs --last, and prints a warning.
 func TestRevokingTheLastWebhookSecret(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
-	for _, flags := range []string{"", gatewayctltest.Confirm} {
-		d.ExpectExit("webhook-secret revoke ShopA 1"+flags, gatewayctl.ExitFailed, "rotate first")
-		for _, want := range []string{"no notification", "unsigned", "webhook-secret rotate"} {
-			if flags == "" {
-				d.ExpectExit("webhook-secret revoke ShopA 1 --last", gatewayctl.ExitDone, want)
-			}
-		}
-	}
+	d.ExpectBoth("webhook-secret revoke ShopA 1", gatewayctl.ExitFailed, "rotate first")
+	d.ExpectExit("webhook-secret revoke ShopA 1 --last", gatewayctl.ExitDone, "no notification", "unsigned",
+		"webhook-secret rotate")
 	d.ExpectExit("webhook-secret revoke ShopA 1 --last"+gatewayctltest.Confirm, gatewayctl.ExitDone,
 		"no notification is sent")
 }
@@ -236,17 +229,13 @@ func TestWebhookTest(t *testing.T) {
 	if len(*received) != 0 || dryRun.URL != address || !strings.Contains(dryRun.Sample, `"order-id":"ShopA_0"`) {
 		t.Fatalf("the dry run posted %d, and shows %+v", len(*received), dryRun)
 	}
-	if _, out, _ := d.Exec("webhook test --merchant ShopA"); strings.Contains(out, "delivered") {
-		t.Errorf("the dry run reports whether the sample was delivered: %s", out)
-	}
-	result := gatewayctltest.Query[merchants.WebhookTestResult](d,
-		"webhook test --merchant ShopA"+gatewayctltest.Confirm)
+	d.ExpectWithout("webhook test --merchant ShopA", gatewayctl.ExitDone, "delivered")
+	result := gatewayctltest.Change[merchants.WebhookTestResult](d, "webhook test --merchant ShopA")
 	if !*result.Delivered || result.Status != 200 || len(*received) != 1 || len(result.Response) != (2<<10) {
 		t.Fatalf("%d posted, result %+v", len(*received), result)
 	}
 	d.Equal("versions", result.Versions, []int{2, 1})
-	second := gatewayctltest.Query[merchants.WebhookSecretOutput](d,
-		"webhook-secret show ShopA 2"+gatewayctltest.Confirm).Secret
+	second := gatewayctltest.Change[merchants.WebhookSecretOutput](d, "webhook-secret show ShopA 2").Secret
 	for _, secret := range []string{shop.WebhookSecret, second} {
 		verifier, err := official.NewWebhook(secret)
 		if err != nil {

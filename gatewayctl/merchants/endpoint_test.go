@@ -2,7 +2,6 @@ package merchants_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,16 +18,10 @@ import (
 func TestEndpoint(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
-	if _, out, _ := d.Exec("endpoint show ShopA"); strings.Contains(out, "last status") {
-		t.Errorf("endpoint show has a status without a response: %s", out)
-	}
+	d.ExpectWithout("endpoint show ShopA", gatewayctl.ExitDone, "last status") // there was no response
 	d.Health.StoreHealth(webhook.Health{Endpoint: at, Version: 4, Failures: 7, LastReason: "gone", LastStatus: 410,
 		DisabledAt: d.Now})
-	parked := d.AddDeliveredPayment(shop, 1, d.Now)
-	parked.Outbox.Waiting, parked.Outbox.Delivered = []ledger.Notification{{ID: "w", Status: "successful", At: d.Now,
-		Parked: true}},
-		nil
-	d.Ledger.Overwrite(parked)
+	parked := d.AddWaitingPayment(shop, 1, func(e *ledger.Entry) { e.Outbox.Park(d.Now) })
 	d.Now = d.Now.Add(48 * time.Hour)
 	d.Apply("merchant add ShopB --country ci --operator sandbox")
 	for _, command := range []string{"endpoint show", "endpoint enable"} {
@@ -37,11 +30,7 @@ func TestEndpoint(t *testing.T) {
 	view := gatewayctltest.Query[merchants.EndpointView](d, "endpoint show ShopA")
 	d.Equal("enabled before", view.Enabled, false)
 	d.Equal("last status", view.LastStatus, 410)
-	d.MustRun("endpoint enable ShopA", nil)
-	if d.Health.Stored(at).Enabled() || !d.MustReadEntry(parked.Key).Outbox.Waiting[0].Parked {
-		t.Error("a dry run enabled the endpoint")
-	}
-	result := gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA"+gatewayctltest.Confirm)
+	result := gatewayctltest.Change[merchants.EnableResult](d, "endpoint enable ShopA")
 	d.Equal("queued", result.Queued, 1)
 	d.Equal("enabled after", result.Endpoints[0].Enabled, true)
 	d.Equal("stored as enabled", d.Health.Stored(at).Enabled(), true)
@@ -52,14 +41,8 @@ func TestEndpoint(t *testing.T) {
 func TestEndpointEnableOldTransactions(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	at := webhook.Endpoint{MerchantID: shop.ID, URL: shop.NotifURL}
-	park := func(number int) *ledger.Entry {
-		e := d.AddDeliveredPayment(shop, number, d.Now)
-		e.Outbox.Waiting = []ledger.Notification{{ID: "w", Status: "successful", At: d.Now, Parked: true}}
-		e.Outbox.Delivered = nil
-		d.Ledger.Overwrite(e)
-		return e
-	}
-	first, second := park(1), park(2)
+	park := func(e *ledger.Entry) { e.Outbox.Park(d.Now) }
+	first, second := d.AddWaitingPayment(shop, 1, park), d.AddWaitingPayment(shop, 2, park)
 	d.Now = d.Now.Add(70 * 24 * time.Hour)
 	d.Health.StoreHealth(webhook.Health{Endpoint: at, Version: 4, LastReason: "gone", LastStatus: 410,
 		DisabledAt: d.Now})
@@ -72,7 +55,7 @@ func TestEndpointEnableOldTransactions(t *testing.T) {
 	})
 	d.ExpectFailed("endpoint enable ShopA", "injected")
 	failing = false
-	d.MustRun("endpoint enable ShopA"+gatewayctltest.Confirm, nil)
+	d.Apply("endpoint enable ShopA")
 	for _, e := range []*ledger.Entry{first, second} {
 		if d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked {
 			t.Errorf("%s is still parked", e.Key)
@@ -123,19 +106,16 @@ func TestEndpointsOfAMerchant(t *testing.T) {
 		d.ExpectBoth("endpoint "+never, gatewayctl.ExitFailed, "was never notified at")
 	}
 	d.ExpectExit("endpoint enable ShopA --all --host a.example", gatewayctl.ExitUsage, "exclude each other")
-	d.Equal("dry run", gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA --all").Queued, 3)
-	d.Equal("others that wait", gatewayctltest.Query[merchants.EnableResult](d,
-		"endpoint enable ShopA --all").Waiting, 1)
-	d.ExpectExit("endpoint enable ShopA --all", gatewayctl.ExitDone, "3 notifications queued, 1 more waiting")
-	d.ExpectExit("endpoint enable ShopA --all", gatewayctl.ExitDone,
+	planned := gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA --all")
+	d.Equal("queued and waiting by the dry run", []int{planned.Queued, planned.Waiting}, []int{3, 1})
+	d.ExpectExit("endpoint enable ShopA --all", gatewayctl.ExitDone, "3 notifications queued, 1 more waiting",
 		"gatewayctl deliveries send --merchant ShopA --since 2026-02-25 --yes --reason REASON")
 
-	result := gatewayctltest.Query[merchants.EnableResult](d,
-		"endpoint enable ShopA --host a.example"+gatewayctltest.Confirm)
+	result := gatewayctltest.Change[merchants.EnableResult](d, "endpoint enable ShopA --host a.example")
 	d.Equal("queued", result.Queued, 2)
 	d.Equal("URLs", len(result.Endpoints), 2)
 	d.Equal("another host", d.MustReadEntry(entries[2].Key).Outbox.Waiting[0].Parked, true)
-	result = gatewayctltest.Query[merchants.EnableResult](d, "endpoint enable ShopA --all"+gatewayctltest.Confirm)
+	result = gatewayctltest.Change[merchants.EnableResult](d, "endpoint enable ShopA --all")
 	d.Equal("queued", result.Queued, 1)
 	d.Equal("still parked", d.MustReadEntry(entries[2].Key).Outbox.Waiting[0].Parked, false)
 	for _, at := range gatewayctltest.Query[[]merchants.ListedEndpoint](d, "endpoint list ShopA --since 2026-03-01") {
@@ -178,8 +158,7 @@ func TestEndpointEnableUntilNothingIsParked(t *testing.T) {
 			d.ExpectFailed("endpoint enable ShopA", "responded 410 again")
 			continue
 		}
-		d.Equal("queued", gatewayctltest.Query[merchants.EnableResult](d,
-			"endpoint enable ShopA"+gatewayctltest.Confirm).Queued, 2)
+		d.Equal("queued", gatewayctltest.Change[merchants.EnableResult](d, "endpoint enable ShopA").Queued, 2)
 		d.Equal("still parked", d.MustReadEntry(late.Key).Outbox.Waiting[0].Parked, false)
 	}
 }
@@ -211,17 +190,12 @@ func TestProgressOfEndpointEnable(t *testing.T) {
 func TestDisableEndpoint(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	d.AddWaitingPayment(shop, 1)
-	d.MustRun("endpoint disable ShopA --url "+gatewayctltest.ShopURL, nil)
-	if at := gatewayctltest.Query[merchants.EndpointView](d,
-		"endpoint show ShopA --url "+gatewayctltest.ShopURL); !at.Enabled {
-		t.Errorf("a dry run disabled %+v", at)
-	}
-	d.MustRun("endpoint disable ShopA --url "+gatewayctltest.ShopURL+gatewayctltest.Confirm, nil)
-	d.MustRun("endpoint disable ShopA --url "+gatewayctltest.ShopURL+gatewayctltest.Confirm, nil) // nothing to do
+	const disable = "endpoint disable ShopA --url " + gatewayctltest.ShopURL
+	d.Apply(disable, disable) // the second time there is nothing to do
 	at := gatewayctltest.Query[merchants.EndpointView](d, "endpoint show ShopA --url "+gatewayctltest.ShopURL)
 	if at.Enabled || at.LastError != "manual" || at.DisabledAt.IsZero() {
 		t.Errorf("the endpoint is %+v, want it disabled by a person", at)
 	}
 	d.ExpectFailed("endpoint disable ShopA --url https://shop.example/never", "never notified")
-	d.MustRun("endpoint enable ShopA --url "+gatewayctltest.ShopURL+gatewayctltest.Confirm, nil)
+	d.Apply("endpoint enable ShopA --url " + gatewayctltest.ShopURL)
 }

@@ -13,39 +13,6 @@ import (
 	"mobilegateway/shared/merchant"
 )
 
-func TestDryRunChangesNothing(t *testing.T) {
-	d, shop := gatewayctltest.NewShop(t)
-	d.AddDeliveredPayment(shop, 1, d.Now)
-	d.Input = gatewayctltest.CredentialsOf(t, "sandbox", "a",
-		gatewayctltest.NewAccount(t, "sandbox", "https://o.example", "t"))
-	puts, records := d.Vault.Puts, len(d.Audit.Records)
-	before, _ := d.Merchants.Profile(t.Context(), shop.ID)
-	for _, line := range []string{
-		"merchant add ShopB --country ci --operator sandbox", "merchant change ShopA --country ci,sn",
-		"merchant suspend ShopA", "host add ShopA b.example",
-		"token issue ShopA", "token rotate ShopA", "token revoke ShopA 1", "token revoke ShopA --short-lived",
-		"client-secret issue ShopA",
-		"client-secret rotate ShopA", "client-secret revoke ShopA 1", "webhook-secret show ShopA",
-		"webhook-secret rotate ShopA",
-		"webhook-secret revoke ShopA 1 --last", "keys add tokens", "operator set -", "deliveries replay ShopA_1",
-	} {
-		code, out, stderr := d.Exec(line)
-		if code != gatewayctl.ExitDone || !strings.Contains(stderr, "Dry run") {
-			t.Errorf("%s: exit %d, %s", line, code, stderr)
-		}
-		if strings.Contains(out, "gwl_") || strings.Contains(out, "gwc_") || strings.Contains(out, "whsec_") {
-			t.Errorf("%s shows a secret that is not issued: %s", line, out)
-		}
-	}
-	after, _ := d.Merchants.Profile(t.Context(), shop.ID)
-	if ids, _ := d.Merchants.IDs(t.Context()); len(ids) != 1 || after.Version != before.Version {
-		t.Errorf("%d merchants, version %d", len(ids), after.Version)
-	}
-	if d.Vault.Puts != puts || len(d.Audit.Records) != records || d.Ledger.CallCount("Replace") != 0 {
-		t.Error("a dry run wrote something")
-	}
-}
-
 // A dry run shows a placeholder for the id that the real run would create.
 func TestADryRunShowsNoID(t *testing.T) {
 	d := gatewayctltest.New(t)

@@ -154,9 +154,9 @@ func TestExportByFinalitySaysWhatItLeavesOut(t *testing.T) {
 	}
 	d.AddUnknownCharge(shop, "c1")
 	d.AddUnknownCharge(shop, "c2")
-	closed := d.MustReadEntry(d.AddUnknownSMS(shop, "m1"))
-	closed.Manual.Outcome, closed.Poll.At = ledger.ManuallyUnknowable, time.Time{}
-	d.Ledger.Overwrite(closed)
+	d.Update(d.AddUnknownSMS(shop, "m1"), func(e *ledger.Entry) {
+		e.Manual.Outcome, e.Poll.At = ledger.ManuallyUnknowable, time.Time{}
+	})
 	d.AddPendingPayment(shop, entries.PageSize+1, d.Now.Add(time.Hour))
 	d.AddDeliveredPayment(shop, entries.PageSize+2, d.Now,
 		func(e *ledger.Entry) { e.FinalAt = d.Now.Add(session.Day) })

@@ -21,20 +21,17 @@ func findFixture(t *testing.T) (d *gatewayctltest.Tool, pay, charge, sms *ledger
 	t.Helper()
 	d, shop := gatewayctltest.NewShop(t)
 	d.Apply("merchant add ShopB --country ci --operator sandbox")
-	pay = d.AddDeliveredPayment(shop, 1, d.Now)
-	pay.Request.TransactionID, pay.OperatorReference, pay.Request.Reference = ledger.PaymentTransactionID(pay.ID),
-		"OP-77",
-		"INV 9"
-	d.Ledger.Overwrite(pay)
-	charge = d.MustReadEntry(d.AddUnknownCharge(shop, "c1"))
-	charge.Route.UpstreamKey = ledger.UpstreamKey("ShopA", "c1", "")
-	d.Ledger.Overwrite(charge)
+	pay = d.AddDeliveredPayment(shop, 1, d.Now, func(e *ledger.Entry) {
+		e.Request.TransactionID, e.Request.Reference = ledger.PaymentTransactionID(e.ID), "INV 9"
+		e.OperatorReference = "OP-77"
+	})
+	charge = d.Update(d.AddUnknownCharge(shop, "c1"), func(e *ledger.Entry) {
+		e.Route.UpstreamKey = ledger.UpstreamKey("ShopA", "c1", "")
+	})
 	if _, err := d.Ledger.ClaimReference(context.Background(), charge); err != nil {
 		t.Fatal(err)
 	}
-	sms = d.MustReadEntry(d.AddUnknownSMS(shop, "m1"))
-	sms.Request.CallbackData = "cb-1"
-	d.Ledger.Overwrite(sms)
+	sms = d.Update(d.AddUnknownSMS(shop, "m1"), func(e *ledger.Entry) { e.Request.CallbackData = "cb-1" })
 	return d, pay, charge, sms
 }
 
@@ -57,11 +54,8 @@ func TestFindOfMaskedValue(t *testing.T) {
 func TestFind(t *testing.T) {
 	d, pay, charge, sms := findFixture(t)
 	d.AddDeliveredPayment(merchants.Onboarding{View: merchants.View{ID: pay.Merchant.ID, Name: "ShopA"}}, 2, d.Now)
-	other := pay.Clone()
-	other.ID, other.Request.MSISDN = "ShopA_3", "0707079999"
-	other.Request.TransactionID, other.OperatorReference, other.Request.Reference, other.Outbox.Delivered = "t3",
-		"OP-3", "", nil
-	d.Ledger.Overwrite(other)
+	other := d.AddDeliveredPayment(merchants.Onboarding{View: merchants.View{ID: pay.Merchant.ID, Name: "ShopA"}}, 3,
+		d.Now, func(e *ledger.Entry) { e.Request.MSISDN = "0707079999" })
 	for _, c := range []struct {
 		value, by string
 		want      []*ledger.Entry
@@ -129,27 +123,20 @@ func TestFindRange(t *testing.T) {
 	d.Equal("shown once",
 		gatewayctltest.Query[transactions.FindResult](d, "find "+charge.ID+" --since 2026-03-01").Matches[0].FoundBy,
 		"id")
-	if code, out, stderr := d.Exec("find 0707072000 --since 2026-03-01"); code != gatewayctl.ExitDone ||
-		strings.Contains(out+stderr, "0707072000") {
-		t.Errorf("a number is shown: exit %d, %s%s", code, out, stderr)
-	}
+	d.ExpectWithout("find 0707072000 --since 2026-03-01", gatewayctl.ExitDone, "0707072000")
 }
 
 // No table has request ids: the command that finds their log lines is printed.
 func TestFindRequestID(t *testing.T) {
 	d, _, _, _ := findFixture(t)
-	if _, _, stderr := d.Exec("find 3fa85f64-5717-4562-b3fc-2c963f66afa6"); !strings.Contains(stderr, `"/$S/$f"`) {
-		t.Errorf("the log command without a stack's table: %s", stderr)
-	}
-	d.Variables["LEDGER_TABLE"] = "mobile-gateway-prod-LedgerTable-1ABC"
 	const id = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
+	d.ExpectExit("find "+id, gatewayctl.ExitFailed, `"/$S/$f"`) // without a stack's table
+	d.Variables["LEDGER_TABLE"] = "mobile-gateway-prod-LedgerTable-1ABC"
 	d.ExpectExit("find "+id, gatewayctl.ExitFailed, `--log-group-name "/mobile-gateway-prod/$f" --filter-pattern `+
 		`'{ $.RequestID = "`+id+`" }' --start-time `+"1771718400000")
 	d.ExpectExit("find "+id+" --since 2026-03-01", gatewayctl.ExitFailed, "--start-time 1772323200000")
 	d.ExpectExit("find "+strings.ToUpper(id), gatewayctl.ExitFailed, `$.RequestID = "`+id)
-	if _, _, stderr := d.Exec("find OP-77"); strings.Contains(stderr, "request id") {
-		t.Errorf("a reference counts as a request id: %s", stderr)
-	}
+	d.ExpectWithout("find OP-77", gatewayctl.ExitDone, "request id")
 }
 
 // show lists each attempt with its time, outcome, cause, the operator's status and what the merchant was sent.
@@ -179,9 +166,7 @@ func TestShowCallAttempts(t *testing.T) {
 	d.Equal("attempts", len(history.CallAttempts), 4)
 	d.Equal("reason of no lookup", history.NoLookup, "no operator has a status lookup for it: "+
 		"get the outcome from the operator by the upstream key")
-	paid := d.AddDeliveredPayment(shop, 1, d.Now)
-	paid.ReservedAt = d.Now
-	d.Ledger.Overwrite(paid)
+	d.AddDeliveredPayment(shop, 1, d.Now)
 	d.ExpectOutput("payment show ShopA_1", "no lookup", "its status is final", "call attempt",
 		"succeeded, the merchant was sent 201")
 }
@@ -197,17 +182,14 @@ func TestShowAndList(t *testing.T) {
 	}}
 	e.Outbox.NotifToken, e.Request.State = "NOTIFTOKEN", "STATE"
 	d.Ledger.Overwrite(e)
-	failed := d.AddDeliveredPayment(shop, 2, d.Now)
-	failed.Status, failed.FailureReason = ledger.Failed, ledger.NotEnoughFunds
-	d.Ledger.Overwrite(failed)
+	d.AddDeliveredPayment(shop, 2, d.Now, func(e *ledger.Entry) {
+		e.Status, e.FailureReason = ledger.Failed, ledger.NotEnoughFunds
+	})
 	d.ExpectOutput("payment show ShopA_2", "failure reason", "not-enough-funds")
 	d.AddUnknownCharge(shop, "c1")
 	d.ExpectOutput("payment show ShopA_1", "1000", "********00", "created", "first sent", "with account a1", "final",
 		"delivered", "conflict", "dead letter: 410", "response stored for repeats")
-	if _, out, _ := d.Exec("payment show ShopA_1"); strings.Contains(out, "0707072000") || strings.Contains(out,
-		"NOTIFTOKEN") {
-		t.Errorf("payment show shows a number or a token: %s", out)
-	}
+	d.ExpectWithout("payment show ShopA_1", gatewayctl.ExitDone, "0707072000", "NOTIFTOKEN")
 	charge := gatewayctltest.Query[entries.History](d, "charge show --merchant ShopA --correlator c1")
 	d.Equal("state of the charge", charge.State, ledger.Unknown)
 	d.Equal("amount of the charge", charge.Amount, "1.50")

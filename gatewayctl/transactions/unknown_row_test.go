@@ -10,10 +10,18 @@ import (
 
 	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/ledger"
 )
+
+// addUnknownAt stores an unknown payment in Cameroon at an account of a platform of an operator.
+func addUnknownAt(d *gatewayctltest.Tool, shop merchants.Onboarding, operatorName, account string) *ledger.Entry {
+	return d.Update(d.AddUnknownPayment(shop), func(e *ledger.Entry) {
+		e.Route.Operator, e.Route.Country, e.Route.Account = operatorName, "CM", account
+	})
+}
 
 // newMoMoServer is a platform of MTN that has no payment.
 func newMoMoServer(t *testing.T) (address string) {
@@ -67,10 +75,8 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, shop := gatewayctltest.NewShop(t)
-			e := d.MustReadEntry(d.AddUnknownPayment(shop))
-			e.Route.Operator, e.Route.Country, e.Route.Account, e.Response.Status, e.EverUnknown = "mtn", "CM",
-				c.account, c.response, true
-			e.Amount.CountsDaily = true
+			e := addUnknownAt(d, shop, "mtn", c.account)
+			e.Response.Status, e.EverUnknown, e.Amount.CountsDaily = c.response, true, true
 			if c.change != nil {
 				c.change(e)
 			}
@@ -96,9 +102,7 @@ func TestResolveByTheRowOfThePlatform(t *testing.T) {
 func TestPaymentThatNoLookupFinds(t *testing.T) {
 	for account, byLookup := range map[string]bool{"orange-webpay/a1": false, "orange-cm/a1": true} {
 		d, shop := gatewayctltest.NewQuiet(t)
-		e := d.MustReadEntry(d.AddUnknownPayment(shop))
-		e.Route.Operator, e.Route.Country, e.Route.Account = "orange", "CM", account
-		d.Ledger.Overwrite(e)
+		e := addUnknownAt(d, shop, "orange", account)
 		d.Now = e.ReservedAt.Add(ledger.StaleAfter)
 		command := "gatewayctl unknown resolve pay ShopA_1 --as OUTCOME --yes --reason REASON"
 		var want []gatewayctltest.Line
@@ -126,9 +130,7 @@ func TestLookupThatFailsNamesWhatHelps(t *testing.T) {
 		http.StatusServiceUnavailable: "change none",
 	} {
 		d, shop := gatewayctltest.NewShop(t)
-		e := d.MustReadEntry(d.AddUnknownPayment(shop))
-		e.Route.Operator, e.Route.Country, e.Route.Account = "mtn", "CM", "mtn-momo/a1"
-		d.Ledger.Overwrite(e)
+		addUnknownAt(d, shop, "mtn", "mtn-momo/a1")
 		d.UseAccount("mtn-momo", "a1", newMoMoServerOf(t, status, `{}`), "t")
 		d.ExpectBoth("unknown resolve pay ShopA_1", gatewayctl.ExitFailed, text)
 	}
@@ -137,9 +139,7 @@ func TestLookupThatFailsNamesWhatHelps(t *testing.T) {
 // A dry run states what it would record: the conflict of a lookup is not stored.
 func TestConflictOfADryRun(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
-	e := d.MustReadEntry(d.AddUnknownPayment(shop))
-	e.Route.Operator, e.Route.Country, e.Route.Account, e.Amount.Currency = "mtn", "CM", "mtn-momo/a1", "XAF"
-	d.Ledger.Overwrite(e)
+	e := d.Update(addUnknownAt(d, shop, "mtn", "mtn-momo/a1").Key, func(e *ledger.Entry) { e.Amount.Currency = "XAF" })
 	server := newMoMoServerOf(t, http.StatusOK,
 		`{"externalId":"ShopA_1","status":"SUCCESSFUL","amount":"99","currency":"XAF"}`)
 	d.UseAccount("mtn-momo", "a1", server, "t")
