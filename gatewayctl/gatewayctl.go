@@ -295,8 +295,10 @@ func reportError(system deployment.System, asJSON bool, err error) int {
 	fmt.Fprintln(system.Stderr, "gatewayctl:", err)
 	if asJSON {
 		// The standard error already has the same text, so a failed write needs no second report.
-		_ = output.WriteJSON(system.Stdout,
-			output.Error{Error: strings.TrimPrefix(err.Error(), output.ErrUsage.Error()+": "), Usage: usage})
+		_ = output.WriteJSON(system.Stdout, struct {
+			Error string `json:"error"`
+			Usage bool   `json:"usage"`
+		}{strings.TrimPrefix(err.Error(), output.ErrUsage.Error()+": "), usage})
 	}
 	switch {
 	case usage:

@@ -134,12 +134,6 @@ func WriteJSON(to io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// Error is an error for programs. Usage is true for ExitUsage.
-type Error struct {
-	Error string `json:"error"`
-	Usage bool   `json:"usage"`
-}
-
 // NonNil returns a list that is [] in JSON if it is empty.
 func NonNil(texts []string) []string { return append([]string{}, texts...) }
 
