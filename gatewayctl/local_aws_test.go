@@ -18,9 +18,7 @@ import (
 // TestCommandsOnLocalAWS sets up a new deployment: keys, a merchant, a rotation, a replay and the audit.
 func TestCommandsOnLocalAWS(t *testing.T) {
 	d, client, _ := gatewayctltest.NewOnLocalAWS(t)
-	for _, ring := range []string{"tokens", "callbacks", "webhooks", "webhooks"} {
-		d.Apply("keys add " + ring)
-	}
+	d.Apply("keys add tokens", "keys add callbacks", "keys add webhooks", "keys add webhooks")
 	d.ExpectCount("webhook keys", "keys list webhooks", 2)
 	d.ExpectExit("operator list --operator-secret none", gatewayctl.ExitFailed, "there is no secret none")
 	d.UseSandboxOperator()

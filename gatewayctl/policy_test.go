@@ -56,9 +56,7 @@ func policyPermissions(t *testing.T) []string {
 func TestPolicyMatchesCalls(t *testing.T) {
 	d, client, record := gatewayctltest.NewOnLocalAWS(t)
 	d.Variables["LIMIT_TABLE"] = "limits"
-	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
-		d.Apply("keys add " + ring)
-	}
+	d.Apply("keys add tokens", "keys add callbacks", "keys add webhooks")
 	d.UseSandboxOperator()
 	shop := d.Onboard("ShopA")
 	d.Apply("merchant suspend ShopA")

@@ -160,7 +160,7 @@ func TestPartialOutputIsNotFollowedByErrorJSON(t *testing.T) {
 	}
 }
 
-// No dry run reads as done, whether it would succeed or fail. It changes nothing, and shows no secret that is not issued.
+// No dry run reads as done, whether it would succeed or fail. It changes nothing, and shows no unissued secret.
 func TestDryRunsSayWould(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	d.UseSandboxOperator()
@@ -171,9 +171,8 @@ func TestDryRunsSayWould(t *testing.T) {
 	d.AddWaitingPayment(shop, 2, func(e *ledger.Entry) { e.Outbox.URL = "https://elsewhere.example/n" })
 	d.AddWaitingPayment(shop, 3, func(e *ledger.Entry) { e.Outbox.Waiting[0].DeadReason = "server" })
 	d.AddWaitingPayment(shop, 4, func(e *ledger.Entry) { e.Outbox.URL = disabled; e.Outbox.Park(d.Now) })
-	d.Health.StoreHealth(webhook.Health{
-		Endpoint: webhook.Endpoint{MerchantID: shop.ID, URL: disabled}, DisabledAt: d.Now,
-	})
+	at := webhook.Endpoint{MerchantID: shop.ID, URL: disabled}
+	d.Health.StoreHealth(webhook.Health{Endpoint: at, DisabledAt: d.Now})
 	d.AddPendingPayment(shop, 5, d.Now, func(e *ledger.Entry) { e.State = ledger.Unknown })
 	charge, sms := d.AddUnknownCharge(shop, "c1"), d.AddUnknownSMS(shop, "m1")
 	d.Input = gatewayctltest.CredentialsOf(t, "sandbox", "a2",
@@ -226,10 +225,8 @@ func TestListsOfToday(t *testing.T) {
 	d.AddDeliveredPayment(shop, 1, d.Now.Add(-session.Day))
 	d.AddDeliveredPayment(shop, 2, d.Now)
 	for _, list := range []string{"list ShopA", "deliveries list ShopA"} {
-		code, out, stderr := d.Exec(list)
-		if code != gatewayctl.ExitDone || strings.Contains(out, "ShopA_1") || !strings.Contains(out, "ShopA_2") {
-			t.Errorf("%s: exit %d, %s%s", list, code, out, stderr)
-		}
+		d.ExpectOutput(list, "ShopA_2")
+		d.ExpectWithout(list, gatewayctl.ExitDone, "ShopA_1")
 	}
 }
 
@@ -369,9 +366,7 @@ func TestCompletion(t *testing.T) {
 			t.Setenv("COMP_POINT", strconv.Itoa(len(line)))
 			d := gatewayctltest.New(t)
 			d.Variables["COMP_LINE"] = line
-			if code, out, _ := d.Exec(""); code != gatewayctl.ExitDone || !strings.Contains(out, want) {
-				t.Errorf("completion of %q: exit %d, %q lacks %q", line, code, out, want)
-			}
+			d.ExpectOutput("", want)
 		})
 	}
 }
@@ -387,9 +382,7 @@ func TestHelpAndCompletionCode(t *testing.T) {
 		"merchant add --help": "--notif-url",
 		"slot list --help":    "($SANDBOX_URL)",
 	} {
-		if code, out, stderr := d.Exec(line); code != gatewayctl.ExitDone || !strings.Contains(out, want) {
-			t.Errorf("%s: exit %d, %s lacks %s; %s", line, code, out, want, stderr)
-		}
+		d.ExpectOutput(line, want)
 	}
 	d.ExpectExit("", gatewayctl.ExitUsage, "expected")
 	d.ExpectExit("bogus", gatewayctl.ExitUsage, "bogus")
@@ -398,19 +391,10 @@ func TestHelpAndCompletionCode(t *testing.T) {
 // TestToolRunsCommandsOneAfterAnother: a tool that has run one command still knows all others.
 func TestToolRunsCommandsOneAfterAnother(t *testing.T) {
 	d := gatewayctltest.New(t)
-	for _, line := range []string{"merchant list", "keys --help", "audit", "--help", "merchant list"} {
-		var out, messages strings.Builder
-		code := d.Tool.Run(t.Context(), strings.Fields(line), deployment.System{
-			Stdout: &out, Stderr: &messages, Getenv: func(name string) string { return d.Variables[name] },
-			Now: d.Clock(), Connect: d.Connect,
-		})
-		if code != gatewayctl.ExitDone {
-			t.Errorf("%s: exit %d: %s", line, code, &messages)
-		}
-		for _, command := range []string{"webhook-secret rotate", "merchant list", "audit"} {
-			if line == "--help" && !strings.Contains(out.String(), command) {
-				t.Errorf("%s: no %q: %s", line, command, &out)
-			}
-		}
+	for _, line := range []string{"merchant list", "keys --help", "audit", "--help", "merchant list", "keys --help"} {
+		d.ExpectOutput(line) // by the same tool
+	}
+	for _, command := range []string{"webhook-secret rotate", "merchant list", "audit"} {
+		d.ExpectOutput("--help", command)
 	}
 }

@@ -32,6 +32,11 @@ func newRouteTool(t *testing.T, address string) (*gatewayctltest.Tool, merchants
 	return d, shop
 }
 
+// inCI is a service of the sandbox in Ivory Coast.
+func inCI(operation, channel string) accounts.ServiceView {
+	return accounts.ServiceView{Operator: "sandbox", Country: "CI", Operation: operation, Channel: channel}
+}
+
 // storedPlatform is one platform in the secret.
 type storedPlatform struct {
 	Current  string
@@ -143,8 +148,7 @@ func TestRouteSet(t *testing.T) {
 	d.Apply("operator route set sandbox ci pay --to none")
 	const remove = "operator route set sandbox ci pay --channel tpe --to none"
 	d.ExpectJSON("without the route", remove,
-		[]accounts.RouteChange{{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "CI", Operation: "pay",
-			Channel: "tpe"}, From: "sandbox/a1", To: "sandbox/a1 (default)", Live: 0}})
+		[]accounts.RouteChange{{ServiceView: inCI("pay", "tpe"), From: "sandbox/a1", To: "sandbox/a1 (default)"}})
 	d.Apply(remove)
 	d.Equal("routes after the last one", string(d.Vault.Values["operators"]), before)
 }
@@ -220,11 +224,10 @@ func TestRouteList(t *testing.T) {
 	for _, service := range services {
 		of[service.Text()] = service
 	}
-	d.Equal("the route", of["sandbox CI pay ussd"],
-		accounts.RoutedService{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "CI", Operation: "pay",
-			Channel: "ussd"}, Platform: "sandbox", Account: "a2", By: "route", Merchants: 1})
-	d.Equal("the default", of["sandbox CI sms"],
-		accounts.RoutedService{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "CI", Operation: "sms"}, Platform: "sandbox", Account: "a1", By: "default", Merchants: 1})
+	d.Equal("the route", of["sandbox CI pay ussd"], accounts.RoutedService{
+		ServiceView: inCI("pay", "ussd"), Platform: "sandbox", Account: "a2", By: "route", Merchants: 1})
+	d.Equal("the default", of["sandbox CI sms"], accounts.RoutedService{
+		ServiceView: inCI("sms", ""), Platform: "sandbox", Account: "a1", By: "default", Merchants: 1})
 	d.Equal("another country", of["sandbox TN charge"].Merchants, 0)
 	_, out, _ := d.Exec("operator route list mtn --json")
 	d.Equal("JSON of none", out, "[]\n")
@@ -247,11 +250,9 @@ func TestRouteCheck(t *testing.T) {
 	d, _ := newRouteTool(t, address)
 	d.ExpectExit("operator route check", gatewayctl.ExitDone, "There is none")
 	d.Apply("operator route set sandbox ci pay --to sandbox/a2", "operator route set sandbox sn pay --to sandbox/a2")
+	inSN := accounts.ServiceView{Operator: "sandbox", Country: "SN", Operation: "pay"}
 	good := []accounts.RouteResult{
-		{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "CI", Operation: "pay"},
-			To: "sandbox/a2", OK: true},
-		{ServiceView: accounts.ServiceView{Operator: "sandbox", Country: "SN", Operation: "pay"},
-			To: "sandbox/a2", OK: true},
+		{ServiceView: inCI("pay", ""), To: "sandbox/a2", OK: true}, {ServiceView: inSN, To: "sandbox/a2", OK: true},
 	}
 	d.ExpectJSON("good routes", "operator route check", good)
 	d.Equal("lookups of one account", maps.Clone(methods), map[string]int{"GET": 1})

@@ -149,7 +149,7 @@ func TestAttentionCredentialsAndKeys(t *testing.T) {
 	call(3, ledger.CallNotApplied, ledger.ReasonRejected, 401)
 	call(4, ledger.CallNotApplied, ledger.ReasonRejected, 403)
 	call(5, ledger.CallUnknown, "timeout", 0)
-	rejected := gatewayctltest.Line{What: "credentials", Merchant: "", Subject: "sandbox a1",
+	rejected := gatewayctltest.Line{What: "credentials", Subject: "sandbox a1",
 		Detail:  "2 calls rejected, none accepted since",
 		Command: "gatewayctl operator rotate-token sandbox FILE --account a1 --yes --reason REASON"}
 	d.ExpectAttention("rejected", "attention", rejected)
@@ -196,7 +196,7 @@ func TestAttentionProposesTheCommandOfThePlatform(t *testing.T) {
 		At: d.Now, Outcome: ledger.CallNotApplied, Reason: ledger.ReasonRejected, HTTPStatus: 401,
 	}}
 	d.Ledger.Overwrite(e)
-	d.ExpectAttention("lines", "attention", gatewayctltest.Line{What: "credentials", Merchant: "",
+	d.ExpectAttention("lines", "attention", gatewayctltest.Line{What: "credentials",
 		Subject: "mtn-momo m1", Detail: "1 call rejected, none accepted since",
 		Command: "gatewayctl operator set FILE --yes --reason REASON"})
 }

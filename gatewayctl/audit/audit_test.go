@@ -66,7 +66,8 @@ func TestForgedItemHidesNoChange(t *testing.T) {
 		lines  []string
 	}{
 		"a record outside the chain": {
-			outside(`{"id":"ID","at":"2025-01-01T00:00:00Z","who":"kofi","outcome":"done"}`), []string{"add a merchant"},
+			outside(`{"id":"ID","at":"2025-01-01T00:00:00Z","who":"kofi","outcome":"done"}`),
+			[]string{"add a merchant"},
 		},
 		"a malformed item": {outside(`[]`), []string{auditlog.OutcomeMalformed, "add a merchant"}},
 		"a second completion": {func(items []auditlog.Item) auditlog.Item {

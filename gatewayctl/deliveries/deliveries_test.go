@@ -11,7 +11,6 @@ import (
 	"mobilegateway/gatewayctl/entries"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/proof/kits/gatewayctltest"
-	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/webhook"
 )
@@ -64,7 +63,7 @@ func TestReplayKeepsEarlierAttempts(t *testing.T) {
 		{WebhookID: id, Status: ledger.Successful, Number: 1, At: d.Now.Add(time.Second), Result: "server", Code: 500},
 	})
 	d.Equal("replays", history.Replays, []entries.Replay{{WebhookID: id, Status: ledger.Successful, At: d.Now,
-		AttemptsBefore: 2, DeliveredBefore: first, DeadReasonBefore: ""}})
+		AttemptsBefore: 2, DeliveredBefore: first}})
 	n := history.Notifications[0]
 	d.Equal("state", n.State, entries.DeliveryWaiting)
 	d.Equal("first delivery", n.FirstDeliveredAt, first)
@@ -110,7 +109,7 @@ func TestReplayOfDeadLetter(t *testing.T) {
 	history := gatewayctltest.Query[deliveries.History](d, "deliveries show "+e.ID)
 	d.Equal("replays", history.Replays,
 		[]entries.Replay{{WebhookID: e.Outbox.Waiting[0].ID, Status: ledger.Successful, At: d.Now, AttemptsBefore: 10,
-			DeliveredBefore: time.Time{}, DeadReasonBefore: "attempts"}})
+			DeadReasonBefore: "attempts"}})
 	d.Equal("first delivery", history.Notifications[0].FirstDeliveredAt, time.Time{})
 }
 
@@ -206,12 +205,7 @@ func TestRefusalsNameTheirCommand(t *testing.T) {
 		})
 	}
 	d.AddWaitingPayment(shop, 3)
-	d.Ledger.InjectFaults(func(c storetest.Call) storetest.Fault {
-		if c.Operation == storetest.Replace && c.Key.ID == "ShopA_3" {
-			return storetest.FailedBeforeApply
-		}
-		return storetest.NoFault
-	})
+	d.FailWritesOf("ShopA_3")
 	line := "deliveries send --merchant ShopA --since 2026-03-01"
 	_, _, stderr := d.Exec(line)
 	if !strings.Contains(stderr, "enable ShopA --url '"+gatewayctltest.ShopURL+"?***' --yes --reason REASON") ||
@@ -303,12 +297,7 @@ func TestPartiallyFailedReplay(t *testing.T) {
 	for i := range 3 {
 		d.AddDeliveredPayment(shop, i, d.Now)
 	}
-	d.Ledger.InjectFaults(func(c storetest.Call) storetest.Fault {
-		if c.Operation == storetest.Replace && c.Key.ID == "ShopA_1" {
-			return storetest.FailedBeforeApply
-		}
-		return storetest.NoFault
-	})
+	d.FailWritesOf("ShopA_1")
 	d.ExpectFailed("deliveries replay --merchant ShopA --from 2026-03-01 --to 2026-03-02", "pay#ShopA_1")
 	for _, r := range d.Audit.Records {
 		if r.What == "replay deliveries" &&

@@ -13,38 +13,24 @@ func TestFirstSend(t *testing.T) {
 		return ledger.CallAttempt{At: at.Add(time.Duration(minute) * time.Minute), Outcome: outcome, HTTPStatus: status}
 	}
 	notSent, noConnection := attempt(1, ledger.CallNotSent, 0), attempt(2, ledger.CallNotApplied, 0)
+	called := func(state ledger.State, fingerprint string, attempts ...ledger.CallAttempt) ledger.Entry {
+		return ledger.Entry{
+			Call:    ledger.Call{State: state, SentAt: at, ReservedAt: at.Add(time.Hour), Attempts: attempts},
+			Request: ledger.Request{Fingerprint: fingerprint},
+		}
+	}
 	for name, c := range map[string]struct {
 		entry ledger.Entry
 		want  time.Time
 	}{
-		"success at once": {ledger.Entry{Call: ledger.Call{State: ledger.Done, SentAt: at}}, at},
-		"released, body bound": {ledger.Entry{
-			Call: ledger.Call{State: ledger.Released, SentAt: at}, Request: ledger.Request{Fingerprint: "f"},
-		}, at},
-		"released unsent": {ledger.Entry{Call: ledger.Call{State: ledger.Released, SentAt: at}}, time.Time{}},
-		"never connected": {ledger.Entry{
-			Call: ledger.Call{
-				State: ledger.Released, SentAt: at, Attempts: []ledger.CallAttempt{notSent, noConnection},
-			},
-			Request: ledger.Request{Fingerprint: "f"},
-		}, time.Time{}},
-		"refused, then in flight": {ledger.Entry{
-			Call: ledger.Call{
-				State: ledger.Reserved, ReservedAt: at.Add(time.Hour), Attempts: []ledger.CallAttempt{noConnection},
-			},
-		}, at.Add(time.Hour)},
-		"unavailable is a send": {ledger.Entry{
-			Call: ledger.Call{
-				State:    ledger.Released,
-				Attempts: []ledger.CallAttempt{notSent, attempt(3, ledger.CallNotApplied, 503)},
-			},
-		},
+		"success at once":         {called(ledger.Done, ""), at},
+		"released, body bound":    {called(ledger.Released, "f"), at},
+		"released unsent":         {called(ledger.Released, ""), time.Time{}},
+		"never connected":         {called(ledger.Released, "f", notSent, noConnection), time.Time{}},
+		"refused, then in flight": {called(ledger.Reserved, "", noConnection), at.Add(time.Hour)},
+		"unavailable is a send": {called(ledger.Released, "", notSent, attempt(3, ledger.CallNotApplied, 503)),
 			at.Add(3 * time.Minute)},
-		"lapsed may be a send": {ledger.Entry{
-			Call: ledger.Call{
-				State: ledger.Unknown, Attempts: []ledger.CallAttempt{attempt(4, ledger.CallLapsed, 0)},
-			},
-		}, at.Add(4 * time.Minute)},
+		"lapsed may be a send": {called(ledger.Unknown, "", attempt(4, ledger.CallLapsed, 0)), at.Add(4 * time.Minute)},
 	} {
 		if got := firstSend(&c.entry); !got.Equal(c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

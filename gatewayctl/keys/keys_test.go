@@ -46,10 +46,7 @@ func TestKeys(t *testing.T) {
 // decision "key-rings".
 func TestRetire(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
-	for _, ring := range []string{"tokens", "callbacks", "webhooks"} {
-		d.Apply("keys add " + ring)
-	}
-	d.Apply("keys add tokens", "keys add callbacks")
+	d.Apply("keys add tokens", "keys add callbacks", "keys add webhooks", "keys add tokens", "keys add callbacks")
 	d.ExpectExit("keys add webhooks"+gatewayctltest.Confirm, gatewayctl.ExitDone, "signs in 5m0s")
 	began := d.Now
 	d.ExpectFailed("keys retire callbacks 1", "never retired")

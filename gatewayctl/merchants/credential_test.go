@@ -156,14 +156,6 @@ func TestRevokeNeedsTokenNumber(t *testing.T) {
 	d.Apply("token revoke ShopA --short-lived")
 }
 
-func TestSuspendingTwice(t *testing.T) {
-	d, _ := gatewayctltest.NewShop(t)
-	d.ExpectFailed("merchant resume ShopA", "nothing would change")
-	d.Apply("merchant suspend ShopA")
-	d.ExpectBoth("merchant suspend ShopA", gatewayctl.ExitFailed, "nothing would change")
-	d.Equal("token generation", gatewayctltest.Query[merchants.View](d, "merchant show ShopA").Generation, 2)
-}
-
 func TestBlankReasons(t *testing.T) {
 	d, _ := gatewayctltest.NewShop(t)
 	for _, why := range []string{"", "   ", "\t\n", "\u00a0"} {

@@ -10,7 +10,6 @@ import (
 	"mobilegateway/gatewayctl/entries"
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/proof/kits/gatewayctltest"
-	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/webhook"
 )
@@ -46,15 +45,9 @@ func TestEndpointEnableOldTransactions(t *testing.T) {
 	d.Now = d.Now.Add(70 * 24 * time.Hour)
 	d.Health.StoreHealth(webhook.Health{Endpoint: at, Version: 4, LastReason: "gone", LastStatus: 410,
 		DisabledAt: d.Now})
-	failing := true
-	d.Ledger.InjectFaults(func(call storetest.Call) storetest.Fault {
-		if failing && call.Operation == storetest.Replace && call.Key == second.Key {
-			return storetest.FailedBeforeApply
-		}
-		return storetest.NoFault
-	})
+	d.FailWritesOf(second.ID)
 	d.ExpectFailed("endpoint enable ShopA", "injected")
-	failing = false
+	d.Ledger.InjectFaults(nil)
 	d.Apply("endpoint enable ShopA")
 	for _, e := range []*ledger.Entry{first, second} {
 		if d.MustReadEntry(e.Key).Outbox.Waiting[0].Parked {

@@ -26,8 +26,7 @@ func TestADryRunShowsNoID(t *testing.T) {
 			t.Errorf("a dry run shows an id: %q", line)
 		}
 	}
-	output = gatewayctltest.Query[merchants.Onboarding](d,
-		"merchant add ShopA --country ci --operator sandbox"+gatewayctltest.Confirm)
+	output = gatewayctltest.Change[merchants.Onboarding](d, "merchant add ShopA --country ci --operator sandbox")
 	profile, err := d.Merchants.Profile(t.Context(), output.ID)
 	if err != nil || profile == nil || output.ClientID != output.ID {
 		t.Errorf("the real run shows id %q and client id %q: profile %v, %v", output.ID, output.ClientID, profile, err)
@@ -54,13 +53,15 @@ func TestOnboarding(t *testing.T) {
 		}
 	}
 	d.ExpectExit("merchant add SHOPA --country ci --operator sandbox", gatewayctl.ExitFailed, "taken")
-	d.ExpectExit("merchant add Shop-A --country ci --operator sandbox", gatewayctl.ExitUsage, "letters and digits")
-	d.ExpectExit("merchant add ShopC --country ci --operator bogus", gatewayctl.ExitUsage, `"bogus"`)
-	d.ExpectExit("merchant add ShopC --country fr --operator sandbox", gatewayctl.ExitUsage, `"FR"`)
-	d.ExpectExit("merchant add ShopC --country ci --operator sandbox --notif-url http://127.0.0.1/",
-		gatewayctl.ExitUsage,
-		"notif")
-	d.ExpectExit("merchant add ShopC --operator sandbox", gatewayctl.ExitUsage, "--country")
+	for flags, want := range map[string]string{
+		"Shop-A --country ci --operator sandbox":                              "letters and digits",
+		"ShopC --country ci --operator bogus":                                 `"bogus"`,
+		"ShopC --country fr --operator sandbox":                               `"FR"`,
+		"ShopC --country ci --operator sandbox --notif-url http://127.0.0.1/": "notif",
+		"ShopC --operator sandbox":                                            "--country",
+	} {
+		d.ExpectExit("merchant add "+flags, gatewayctl.ExitUsage, want)
+	}
 	d.ExpectExit("merchant show ShopX", gatewayctl.ExitFailed, "no merchant")
 	d.ExpectExit("merchant suspend ShopA --yes", gatewayctl.ExitUsage, "--reason")
 	d.ExpectExit("merchant suspend ShopA --yes --reason "+strings.Repeat("x", 501), gatewayctl.ExitUsage, "500 bytes")
@@ -78,7 +79,9 @@ func TestChangeSuspendResume(t *testing.T) {
 	view := gatewayctltest.Query[merchants.View](d, "merchant show "+shop.ID)
 	d.Equal("countries", output.JoinComma(view.Countries), "SN, CI")
 	d.ExpectFailed("merchant change ShopA --country sn,ci", "nothing would change")
+	d.ExpectFailed("merchant resume ShopA", "nothing would change")
 	d.Apply("merchant suspend ShopA")
+	d.ExpectBoth("merchant suspend ShopA", gatewayctl.ExitFailed, "nothing would change")
 	view = gatewayctltest.Query[merchants.View](d, "merchant show ShopA")
 	d.Equal("status of a suspended merchant", view.Status, merchant.StatusSuspended)
 	d.Equal("token generation", view.Generation, 2)
@@ -135,22 +138,17 @@ func TestOnboardingHasEverything(t *testing.T) {
 	d := gatewayctltest.New(t)
 	d.Apply("keys add webhooks")
 	const line = "merchant add ShopA --country ci,sn --operator sandbox --requests-per-second 5 --daily-amount XOF=900"
-	code, out, stderr := d.Exec(line)
-	if code != gatewayctl.ExitDone ||
-		!strings.Contains(stderr, "needs APPLICATION_ID, BASE_URL, CONTACT_ID, SERVICE_ID: ") ||
-		!strings.Contains(out, "not known here: the output BaseUrl of the stack") {
-		t.Errorf("without the platform's values: exit %d: %s%s", code, out, stderr)
-	}
+	d.ExpectExit(line, gatewayctl.ExitDone, "needs APPLICATION_ID, BASE_URL, CONTACT_ID, SERVICE_ID: ")
+	d.ExpectOutput(line, "not known here: the output BaseUrl of the stack")
 	d.Variables["BASE_URL"], d.Variables["SERVICE_ID"] = "https://api.example", "SERVICE-1"
 	d.Variables["APPLICATION_ID"], d.Variables["CONTACT_ID"] = "APP-1", "CONTACT-1"
 	got := gatewayctltest.Query[merchants.Onboarding](d, line)
 	d.Equal("platform", got.Platform, merchants.Platform{BaseURL: "https://api.example",
-		ServiceID:     "SERVICE-1",
-		ApplicationID: "APP-1", ContactID: "CONTACT-1"})
+		ServiceID: "SERVICE-1", ApplicationID: "APP-1", ContactID: "CONTACT-1"})
 	d.Equal("flag over variable",
 		gatewayctltest.Query[merchants.Onboarding](d, line+" --base-url https://other.example").BaseURL,
 		"https://other.example")
-	code, out, stderr = d.Exec(line + gatewayctltest.Confirm)
+	code, out, stderr := d.Exec(line + gatewayctltest.Confirm)
 	if code != gatewayctl.ExitDone || stderr != "" {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -222,39 +220,43 @@ func TestDefaultRate(t *testing.T) {
 	}
 }
 
-// Onboarding and merchant show state what the operator of each country takes as an SMS's recipient and sender. The
-// first operator of the merchant that serves the country gets the SMS, as in the function.
-func TestSMSRules(t *testing.T) {
-	const number = "a number of Ivory Coast (+225 and 10 digits)"
-	account := `{"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"https://a.example","access_token":"t"}}},
+// newSMSTool returns a tool with two platforms for SMS: the sandbox, and one of Orange in two countries, with a sender
+// in one of them.
+func newSMSTool(t *testing.T) *gatewayctltest.Tool {
+	d := gatewayctltest.New(t)
+	d.Apply("keys add webhooks")
+	d.Vault.Values["operators"] = []byte(`{
+		"sandbox":{"current":"a1","accounts":{"a1":{"base_url":"https://a.example","access_token":"t"}}},
 		"orange-sms":{"current":"main","accounts":{"main":{"base_url":"https://b.example",
 		"client_id":"i","client_secret":"s","callback_secret":"abcdefghijklmnopqrstuvwxyzABCDEF",
 		"sender":{"CI":"tel:+2250000"},"approved_names":"ShopA,ShopB"}}},
 		"routes":{"orange":[{"country":"CI","operation":"sms","to":"orange-sms/main"},
-		{"country":"SN","operation":"sms","to":"orange-sms/main"}]}}`
+		{"country":"SN","operation":"sms","to":"orange-sms/main"}]}}`)
+	return d
+}
+
+// Onboarding and merchant show state what the operator of each country takes as an SMS's recipient and sender. The
+// first operator of the merchant that serves the country gets the SMS, as in the function.
+func TestSMSRules(t *testing.T) {
+	inCI := func(senderName string) []merchants.SMSRule {
+		return []merchants.SMSRule{{Country: "CI", Operator: "orange",
+			Recipient: "a number of Ivory Coast (+225 and 10 digits)", Sender: "tel:+2250000", SenderName: senderName}}
+	}
 	for _, c := range []struct {
 		name, flags string
 		want        []merchants.SMSRule
 	}{
-		{"a platform of its own", "--operator orange,sandbox --country ci",
-			[]merchants.SMSRule{{Country: "CI", Operator: "orange", Recipient: number, Sender: "tel:+2250000",
-				SenderName: "ShopA, ShopB"}}},
-		{"names of the merchant", "--operator orange --country ci --sender-name ShopA,Other",
-			[]merchants.SMSRule{{Country: "CI", Operator: "orange", Recipient: number, Sender: "tel:+2250000",
-				SenderName: "ShopA"}}},
-		{"an approved name of the merchant", "--operator orange --country ci --sender-name ShopB",
-			[]merchants.SMSRule{{Country: "CI", Operator: "orange", Recipient: number, Sender: "tel:+2250000",
-				SenderName: "ShopB"}}},
+		{"a platform of its own", "--operator orange,sandbox --country ci", inCI("ShopA, ShopB")},
+		{"names of the merchant", "--operator orange --country ci --sender-name ShopA,Other", inCI("ShopA")},
+		{"an approved name of the merchant", "--operator orange --country ci --sender-name ShopB", inCI("ShopB")},
 		{"no sender in the country", "--operator orange --country sn",
 			[]merchants.SMSRule{{Country: "SN", Operator: "orange",
-				Recipient: "a number of Senegal (+221 and 9 digits)",
-				Sender: "none works: operator refused us: the operator's account has no usable sender for the " +
-					"country",
-				SenderName: "any"}}},
+				Recipient: "a number of Senegal (+221 and 9 digits)", SenderName: "any",
+				Sender: "none works: operator refused us: the operator's account has no usable sender for the country",
+			}}},
 		{"no approved name of the merchant", "--operator orange --country ci --sender-name Other",
-			[]merchants.SMSRule{{Country: "CI", Operator: "orange", Recipient: number, Sender: "tel:+2250000",
-				SenderName: "none works: invalid in outboundSMSMessageRequest." +
-					"senderName: no name of the merchant is approved for the account"}}},
+			inCI("none works: invalid in outboundSMSMessageRequest.senderName: " +
+				"no name of the merchant is approved for the account")},
 		{"the specification's protocol", "--operator sandbox,orange --country ci,tn --sender-name ShopA",
 			[]merchants.SMSRule{
 				{Country: "CI", Operator: "sandbox", Recipient: "the alias", Sender: "tel:+225 and digits",
@@ -266,10 +268,8 @@ func TestSMSRules(t *testing.T) {
 		{"no SMS", "--operator orange --country ci --operation pay", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := gatewayctltest.New(t)
-			d.Apply("keys add webhooks")
-			d.Vault.Values[d.Variables["OPERATOR_CREDENTIALS_SECRET"]] = []byte(account)
-			added := gatewayctltest.Query[merchants.Onboarding](d, "merchant add ShopA "+c.flags+gatewayctltest.Confirm)
+			d := newSMSTool(t)
+			added := gatewayctltest.Change[merchants.Onboarding](d, "merchant add ShopA "+c.flags)
 			d.Equal("of merchant add", added.SMS, c.want)
 			d.Equal("of merchant show", gatewayctltest.Query[merchants.View](d, "merchant show ShopA").SMS, c.want)
 			for _, rule := range c.want {
@@ -279,9 +279,7 @@ func TestSMSRules(t *testing.T) {
 		})
 	}
 	t.Run("one statement about senderName", func(t *testing.T) { // the merchant's text and a country never disagree
-		d := gatewayctltest.New(t)
-		d.Apply("keys add webhooks")
-		d.Vault.Values[d.Variables["OPERATOR_CREDENTIALS_SECRET"]] = []byte(account)
+		d := newSMSTool(t)
 		for flags, count := range map[string]int{
 			"--operator orange --country ci": 1, "--operator orange --country cm": 1,
 			"--operator orange --country ci,sn": 2,
@@ -293,9 +291,7 @@ func TestSMSRules(t *testing.T) {
 		}
 	})
 	t.Run("entitlements that nothing serves", func(t *testing.T) {
-		d := gatewayctltest.New(t)
-		d.Apply("keys add webhooks")
-		d.Vault.Values[d.Variables["OPERATOR_CREDENTIALS_SECRET"]] = []byte(account)
+		d := newSMSTool(t)
 		const useless, unreached = "Operator orange serves nothing in ", "No operator of ShopA serves anything in TN"
 		for line, want := range map[string]string{
 			"add ShopA --operator sandbox,orange --country ci":                 "",
@@ -313,18 +309,12 @@ func TestSMSRules(t *testing.T) {
 			}
 		}
 		d.Apply("merchant add ShopA --operator orange --country ci --operation sms")
-		if _, _, stderr := d.Exec("merchant change ShopA --country tn"); !strings.Contains(stderr, useless+"TN") {
-			t.Errorf("merchant change: %s", stderr)
-		}
+		d.ExpectExit("merchant change ShopA --country tn", gatewayctl.ExitDone, useless+"TN")
 	})
 	t.Run("without the credentials", func(t *testing.T) {
-		d := gatewayctltest.New(t)
-		d.Apply("keys add webhooks", "merchant add ShopA --operator sandbox --country ci")
+		d, _ := gatewayctltest.NewShop(t)
 		delete(d.Variables, "OPERATOR_CREDENTIALS_SECRET")
-		code, out, stderr := d.Exec("merchant show ShopA")
-		if code != gatewayctl.ExitDone || strings.Contains(out, "SMS in") ||
-			!strings.Contains(stderr, "not known here: ") {
-			t.Errorf("exit %d: %s%s", code, out, stderr)
-		}
+		d.ExpectExit("merchant show ShopA", gatewayctl.ExitDone, "not known here: ")
+		d.ExpectWithout("merchant show ShopA", gatewayctl.ExitDone, "SMS in")
 	})
 }

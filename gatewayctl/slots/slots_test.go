@@ -43,15 +43,14 @@ func TestSlots(t *testing.T) {
 	starts := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	d.MustRun(line, nil)
 	d.ExpectJSON("slots after a dry run", "slot list", []slots.Slot{})
-	booking := gatewayctltest.Query[[]slots.Slot](d, line+gatewayctltest.Confirm)
+	booking := gatewayctltest.Change[[]slots.Slot](d, line)
 	booked := booking[0].ID
 	d.Equal("booked slot", booking,
 		[]slots.Slot{{ID: booked, Merchant: "ShopA", StartsAt: starts, EndsAt: starts.Add(2 * time.Hour)}})
 	for _, flags := range []string{"", gatewayctltest.Confirm} { // the limit is the sandbox's own
 		d.MustRun("slot book ShopA --start 2026-03-04 --duration 8h"+flags, nil)
 	}
-	d.Equal("start if not given",
-		gatewayctltest.Query[[]slots.Slot](d, "slot book ShopA"+gatewayctltest.Confirm)[0].StartsAt, d.Now)
+	d.Equal("start if not given", gatewayctltest.Change[[]slots.Slot](d, "slot book ShopA")[0].StartsAt, d.Now)
 	d.ExpectBoth("slot book ShopA --start 2026-03-02T10:59:00Z", gatewayctl.ExitFailed, "taken by slot "+booked)
 	d.ExpectBoth("slot free nothing", gatewayctl.ExitFailed, "no such slot")
 	d.ExpectFailed("slot book ShopX", "no merchant")
@@ -96,9 +95,8 @@ func TestLocal(t *testing.T) {
 	d.Variables["LOCAL_DIR"] = folder
 	d.ExpectExit("merchant list --local", gatewayctl.ExitUsage, "gatewayctl: usage: no local run uses "+folder)
 	for _, line := range []string{"--help", "--local --help", "merchant list --local --help"} {
-		if code, out, stderr := d.Exec(line); code != gatewayctl.ExitDone ||
-			!strings.Contains(out, "Usage: gatewayctl") ||
-			stderr != "" {
+		code, out, stderr := d.Exec(line)
+		if code != gatewayctl.ExitDone || !strings.Contains(out, "Usage: gatewayctl") || stderr != "" {
 			t.Errorf("%s: exit %d, %s", line, code, stderr)
 		}
 	}
@@ -115,10 +113,7 @@ func TestLocal(t *testing.T) {
 	if given["table"] != "merchants" || given["url"] != "" {
 		t.Errorf("without --local: %v", given)
 	}
-	d.MustRun(
-		"merchant change ShopA --notif-url http://127.0.0.1:9999/n --host 127.0.0.1:9999 --local"+
-			gatewayctltest.Confirm,
-		nil)
+	d.Apply("merchant change ShopA --notif-url http://127.0.0.1:9999/n --host 127.0.0.1:9999 --local")
 	if given["table"] != "local-merchants" || given["key"] != "LOCAL'KEY" {
 		t.Errorf("with --local: %v", given)
 	}
