@@ -103,8 +103,8 @@ func (s Suite) staticCallback(t *testing.T) {
 	if !rowOf(s.Platform).StaticCallbacks {
 		t.Skip("the platform has no static callbacks")
 	}
-	genuine, _ := s.Account["callback_secret"].(string)
-	other := strings.ToUpper(genuine)
+	configured, _ := s.Account["callback_secret"].(string)
+	other := strings.ToUpper(configured)
 	with := func(callbackSecret string) secret.Static {
 		return s.With(map[string]any{"callback_secret": callbackSecret}).secret(localAddress)
 	}
@@ -113,15 +113,15 @@ func (s Suite) staticCallback(t *testing.T) {
 		account, path string
 		want, isError bool
 	}{
-		"genuine":                {with(genuine), "a1", genuine, true, false},
-		"another secret":         {with(genuine), "a1", other, false, false},
-		"a longer secret":        {with(genuine), "a1", genuine + "x", false, false},
-		"no secret":              {with(genuine), "a1", "", false, false},
+		"configured":             {with(configured), "a1", configured, true, false},
+		"another secret":         {with(configured), "a1", other, false, false},
+		"a longer secret":        {with(configured), "a1", configured + "x", false, false},
+		"no secret":              {with(configured), "a1", "", false, false},
 		"none in the account":    {with(""), "a1", "", false, false},
 		"an unusable secret":     {with("short"), "a1", "short", false, false},
-		"another account":        {with(genuine), "a2", genuine, false, false},
-		"renewed":                {&changingSecret{with(genuine), with(other)}, "a1", other, true, false},
-		"unreadable credentials": {&changingSecret{}, "a1", genuine, false, true},
+		"another account":        {with(configured), "a2", configured, false, false},
+		"renewed":                {&changingSecret{with(configured), with(other)}, "a1", other, true, false},
+		"unreadable credentials": {&changingSecret{}, "a1", configured, false, true},
 	} {
 		verifier, _ := s.driver(t, c.accounts, nil).(operator.StaticCallbackVerifier)
 		valid, err := verifier.VerifyStaticCallback(t.Context(), operator.StaticCallback{

@@ -31,8 +31,8 @@ var (
 	// Unknown is the lack of a proof, and KnownKey the same by a platform that knows the key.
 	Unknown  = Proof{Outcome: operator.Unknown, Kind: fault.OutcomeUnknown, Sends: 1}
 	KnownKey = Proof{Outcome: operator.Unknown, Kind: fault.OutcomeUnknown, Known: true, Sends: 1}
-	// OurFault is a call that was not applied because of our request or account, UnmappedCode one for a reason that the
-	// driver does not know, and Unavailable one because of the platform.
+	// OurFault is a call that was not applied because of our request or account. UnmappedCode is one for a reason that
+	// the driver does not know, and Unavailable one because of the platform.
 	OurFault     = Proof{Outcome: operator.NotApplied, Kind: fault.IntegrationRejected, Sends: 1}
 	UnmappedCode = Proof{Outcome: operator.NotApplied, Kind: fault.IntegrationRejected, Unmapped: true, Sends: 1}
 	Unavailable  = Proof{Outcome: operator.NotApplied, Kind: fault.OperatorUnavailable, Sends: 1}
@@ -156,7 +156,7 @@ func (s Suite) CheckUnsent(t *testing.T, call operator.PayCall, cases map[Proof]
 // Lookups are responses to a lookup by its result, with a name each.
 type Lookups map[operator.StatusResponse]map[string]Responder
 
-// Results of lookups without a status: the response is not one on the payment, has a status that the driver does not
+// Results of lookups without a status. The response is not one on the payment, has a status that the driver does not
 // know, or reports that the payment does not exist.
 var (
 	Unread        = operator.StatusResponse{}
@@ -164,8 +164,8 @@ var (
 	OrderNotFound = operator.StatusResponse{OrderNotFound: true}
 )
 
-// Reported is the result of a lookup with a status.
-func Reported(report operator.StatusReport) operator.StatusResponse {
+// WithStatus is the result of a lookup with a status.
+func WithStatus(report operator.StatusReport) operator.StatusResponse {
 	return operator.StatusResponse{StatusReport: report}
 }
 

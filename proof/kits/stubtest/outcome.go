@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Outcome is what becomes of a payment or an SMS.
+// Outcome is how a payment or an SMS ends.
 type Outcome struct {
 	Response  string // the HTTP status, and what the test adds
 	Status    string // at the platform, in the test's words
@@ -73,7 +73,7 @@ type Trial struct {
 }
 
 // CheckOutcomes makes a payment or an SMS for each outcome, and looks at it half an hour later. Only 1008 has a
-// callback before the response; that of 1004 comes too late to tell.
+// callback before the response; that of 1004 comes after the test.
 func CheckOutcomes(t *testing.T, outcomes map[string]Outcome, start func(t *testing.T, quirks string) Trial) {
 	t.Helper()
 	for name, want := range outcomes {

@@ -33,7 +33,7 @@ const (
 	mostUnmoved = 2
 	// responseThrottled is the response whose Retry-After replaces a shorter wait.
 	responseThrottled = 429
-	// payerSMSBound is the longest time without faults after which the payer's SMS may be given up: a lease and a wait
+	// payerSMSBound is the longest time without faults after which the payer's SMS may be given up. A lease and a wait
 	// of its retries come before the next attempt, which may find that it is too late.
 	payerSMSBound = 3 * time.Hour
 )

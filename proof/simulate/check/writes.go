@@ -79,8 +79,8 @@ func (r allowedRow) allows(m move) bool {
 	return isAllowed
 }
 
-// changed checks that a row of the writer allows a write, and counts it. Without the overlay of TestRows nobody knows
-// which row the writer meant, so what the write changed decides, and the first row counts.
+// changed checks that a row of the writer allows a write, and counts it. Without the overlay of TestRows the checker
+// does not know which row the writer meant, so what the write changed decides, and the first row counts.
 func (c *writes) changed(t transition, made ledger.Transition) {
 	if t.writer == nil {
 		return // the history itself

@@ -26,7 +26,7 @@ type Tables struct {
 	// ledger's table cannot be written.
 	Unreadable map[string]history.Window
 	ReadOnly   history.Window
-	// Contention lets each n-th transaction of the table of limits meet another one, 0 for none. That is no fault.
+	// Contention lets each n-th transaction of the table of limits meet another one, 0 for none. That is not a fault.
 	Contention int
 	// HasNewerTimer is true if a newer version has a timer that the older one does not know.
 	HasNewerTimer bool

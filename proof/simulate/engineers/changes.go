@@ -129,7 +129,7 @@ func (e *Engineers) useShortLivedToken(s *fixture.Shop, _ *deployment.Instance) 
 	})
 }
 
-// EndClientSecret gives a merchant a new client secret, and ends the old one at once.
+// EndClientSecret issues a new client secret of a merchant, and ends the old one at once.
 func (e *Engineers) EndClientSecret(s *fixture.Shop, i *deployment.Instance) {
 	if _, done := e.issue(i, "client-secret", "rotate", s.Name, "--overlap", "0s"); done {
 		e.merchants.Refuse(s.ClientSecret)

@@ -45,11 +45,11 @@ func (p *platform) copyAccount(from, to, address string) {
 }
 
 // planRemovedAccount makes another account of each operator current while orders have the first one, and removes that
-// one: by gatewayctl, which must refuse while an order needs it, or by hand, and then a person adds it again.
+// one. gatewayctl must refuse that while an order needs it. Else a person removes it manually and adds it again.
 func planRemovedAccount(w *world.World, length time.Duration) {
 	at := w.DrawStart(length).Add(time.Duration(w.Tape.Choose("seconds to another account", 300)) * time.Second)
 	removed := at.Add(tape.Draw(w.Tape, "time of the removal", 10*time.Second, 10*time.Minute, 2*time.Hour))
-	if w.Tape.Choose("account removed by hand", 2) == 0 {
+	if w.Tape.Choose("account removed manually", 2) == 0 {
 		w.Engineers.At(at, "another account", func(i *deployment.Instance) { setAccounts(w, i, addSecond) })
 		for _, wait := range []time.Duration{0, 10 * time.Minute, 2 * time.Hour} {
 			w.Engineers.At(removed.Add(wait), "removal", func(i *deployment.Instance) { dropFirst(w, i) })

@@ -82,7 +82,8 @@ func planDeletions(w *world.World, _ time.Duration) {
 func planFewProcesses(w *world.World, length time.Duration) {
 	w.Rates.Processes = tape.Draw(w.Tape, "processes of a function", 2, 1)
 	for number := range 2 {
-		w.Merchants.DrawOf(tape.Draw(w.Tape, "kind of order", deployment.Pay, deployment.SMS), extraOrders+number, length)
+		kind := tape.Draw(w.Tape, "kind of order", deployment.Pay, deployment.SMS)
+		w.Merchants.DrawOf(kind, extraOrders+number, length)
 	}
 }
 

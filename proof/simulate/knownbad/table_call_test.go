@@ -195,8 +195,8 @@ var callVariants = []variant{
 		name: "earlier-day-not-refunded", breaks: "an amount stays counted on the day before its retry",
 		invariants: []int{6},
 		world: calls(0, outside.Unavailable, outside.ConnectRefused, outside.Throttled).with(choices{"shop": 1,
-			"rate of table faults": last, "length of the faults": last, "start": last, "second of the start": 5, "orders": last,
-			"duplicates": last, "another body": 0, "time of the duplicate": 1, "kind of table fault": 0,
+			"rate of table faults": last, "length of the faults": last, "start": last, "second of the start": 5,
+			"orders": last, "duplicates": last, "another body": 0, "time of the duplicate": 1, "kind of table fault": 0,
 			"rate of crashes": 0, "rate of freezes": 0}),
 		edits: []edit{{
 			"shared/operation/outcome.go", "errors.Join(p.DailyAmounts.Refund(ctx, updated), " +

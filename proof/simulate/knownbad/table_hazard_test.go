@@ -166,7 +166,7 @@ var hazardVariants = []variant{
 	{
 		name: "current-account-instead", breaks: "an order is sent by the current account after its own was removed",
 		invariants: []int{6},
-		world:      choices{"has a removed account": last, "account removed by hand": last},
+		world:      choices{"has a removed account": last, "account removed manually": last},
 		edits: []edit{{
 			"shared/operator/credentials/credentials.go",
 			"return Account{}, errors.New(\"the operator's account is not in the credentials: add it\")",
@@ -176,7 +176,7 @@ var hazardVariants = []variant{
 	{
 		name: "account-in-use-dropped", breaks: "gatewayctl drops an account that an order needs",
 		invariants: []int{10},
-		world:      choices{"has a removed account": last, "account removed by hand": 0},
+		world:      choices{"has a removed account": last, "account removed manually": 0},
 		edits: []edit{{
 			"gatewayctl/accounts/use.go", "case counts[account] > 0:", "case counts[account] > 0 && isCurrent:",
 		}},

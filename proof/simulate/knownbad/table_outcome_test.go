@@ -165,7 +165,7 @@ var outcomeVariants = []variant{
 	},
 	{
 		name:       "sms-with-a-receipt-stays-unknown",
-		breaks:     "an SMS whose receipt came before its failed send is listed for ever",
+		breaks:     "an SMS whose receipt came before its failed send is listed forever",
 		invariants: []int{10},
 		world: calls(2, outside.LieUnavailable).with(faultsOf(outside.CallbackTimes, outside.CallbackEarly)).
 			with(faultsOf(outside.Receipts, outside.ReceiptImpossible)).with(choices{"the operator lies": last}),

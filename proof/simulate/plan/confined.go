@@ -52,7 +52,7 @@ func drawConfined(w *world.World, length time.Duration) {
 }
 
 // drawCrowd lets many entries of a merchant at an operator be due at once, while nothing can be done with them for an
-// hour: the payers' SMS hang, or the profile cannot be read. Without the stream the sweep has all the work. The
+// hour. The payers' SMS hang, or the profile cannot be read. Without the stream the sweep has all the work. The
 // notifications of the crowd are more than a page of one shard, that of a payment of another merchant.
 func drawCrowd(w *world.World, sick *fixture.Shop, operatorName string, length time.Duration) {
 	const hangingSMS, notifications = 300, 1100

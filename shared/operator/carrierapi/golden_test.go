@@ -157,7 +157,7 @@ func TestPaymentStatus(t *testing.T) {
 	const body = `{"meta":{"type":"payment"},"status":"SUCCESSFUL","amount":1500,"order-id":"DemoShop_42",` +
 		`"currency":"XOF","user_msisdn":2250707070707,"Transaction-id":"tx-1",` +
 		`"statusDescription":"Low balance"}`
-	known := operatortest.Reported(operator.StatusReport{
+	known := operatortest.WithStatus(operator.StatusReport{
 		Status: ledger.Successful, Amount: "1500", Currency: "XOF", MSISDN: "2250707070707",
 		OperatorReference: "tx-1", Reason: ledger.NotEnoughFunds,
 	})
@@ -167,7 +167,7 @@ func TestPaymentStatus(t *testing.T) {
 			"known":      respond(200, body),
 			"in payload": respond(200, `{"payload":`+body+`}`),
 		},
-		operatortest.Reported(operator.StatusReport{Status: ledger.Pending}): {
+		operatortest.WithStatus(operator.StatusReport{Status: ledger.Pending}): {
 			"only a status": respond(200, `{"status":"LOADED","order-id":"DemoShop_42"}`),
 		},
 		operatortest.UnknownStatus: {"odd word": respond(200, `{"status":"odd word","order-id":"DemoShop_42"}`)},

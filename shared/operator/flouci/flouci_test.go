@@ -80,7 +80,7 @@ func TestGoldenRequests(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("page (-want +got):\n%s", diff)
 	}
-	report := operatortest.Reported(operator.StatusReport{Status: ledger.Successful, Amount: "1500.500"})
+	report := operatortest.WithStatus(operator.StatusReport{Status: ledger.Successful, Amount: "1500.500"})
 	if diff := cmp.Diff(report, bench.LookUp(t, stub, statusCall(driverData))); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
@@ -157,7 +157,7 @@ func TestLookup(t *testing.T) {
 		return respond(200, `{`+text+`"result":{"status":"SUCCESS","amount":1}}`)
 	}
 	reported := func(status ledger.Status) operator.StatusResponse {
-		return operatortest.Reported(operator.StatusReport{Status: status, Amount: "1500.500"})
+		return operatortest.WithStatus(operator.StatusReport{Status: status, Amount: "1500.500"})
 	}
 	const end = 20 * time.Minute
 	suite(t, end-time.Second).CheckLookups(t, statusCall(driverData), operatortest.Lookups{

@@ -48,7 +48,7 @@ func TestDocumentedResponses(t *testing.T) {
 	failed := full(ledger.Failed, ledger.WalletUnknown)
 	failed.MSISDN = "2250500000000"
 	suite().CheckLookups(t, operator.StatusCall{Call: documentedCall().Call}, operatortest.Lookups{
-		operatortest.Reported(failed): {"failed": respond(200, operatortest.ReadFile(t, "document/failed.json"))},
+		operatortest.WithStatus(failed): {"failed": respond(200, operatortest.ReadFile(t, "document/failed.json"))},
 	})
 	suite().CheckCallbacks(t, map[operator.CallbackReport]map[string]string{
 		{OrderID: "947354", StatusReport: operator.StatusReport{

@@ -108,16 +108,16 @@ func TestLookup(t *testing.T) {
 	successful := full(ledger.Successful, "")
 	successful.OperatorReference = "1000000001"
 	only := func(status ledger.Status, reason ledger.FailureReason) operator.StatusResponse {
-		return operatortest.Reported(operator.StatusReport{Status: status, Reason: reason})
+		return operatortest.WithStatus(operator.StatusReport{Status: status, Reason: reason})
 	}
 	failed := func(reason string) operatortest.Responder {
 		return respond(200, `{"externalId":"DemoShop_42","status":"FAILED","reason":`+reason+`}`)
 	}
 	file := func(name string) operatortest.Responder { return respond(200, operatortest.ReadFile(t, name)) }
 	suite().CheckLookups(t, sampleLookup(), operatortest.Lookups{
-		operatortest.Reported(successful):                                 {"successful": file("successful.json")},
-		operatortest.Reported(full(ledger.Failed, ledger.WalletUnknown)):  {"failed": file("failed.json")},
-		operatortest.Reported(full(ledger.Failed, ledger.NotEnoughFunds)): {"object": file("failed-object.json")},
+		operatortest.WithStatus(successful):                                 {"successful": file("successful.json")},
+		operatortest.WithStatus(full(ledger.Failed, ledger.WalletUnknown)):  {"failed": file("failed.json")},
+		operatortest.WithStatus(full(ledger.Failed, ledger.NotEnoughFunds)): {"object": file("failed-object.json")},
 		only(ledger.Expired, ""): {
 			"expired":        failed(`"EXPIRED"`),
 			"expired object": failed(`{"code":"EXPIRED"}`),

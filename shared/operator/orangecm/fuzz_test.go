@@ -22,7 +22,7 @@ func seeds(f *testing.F) []string {
 	}
 }
 
-// field is a text or a number of a response; "" if the response is no document.
+// field is a text or a number of a response; "" if the response is not a document.
 func field(body, path string) string {
 	doc, isDocument := upstream.Exchange{Body: []byte(body)}.Document()
 	if !isDocument {

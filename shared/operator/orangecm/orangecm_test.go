@@ -103,7 +103,7 @@ func TestDocumentedExamples(t *testing.T) {
 	if response.DriverData != payToken || response.OperatorReference != "MP260101.1000.B00001" {
 		t.Errorf("response %+v", response)
 	}
-	want := operatortest.Reported(operator.StatusReport{
+	want := operatortest.WithStatus(operator.StatusReport{
 		Status: ledger.Successful, Amount: "100", MSISDN: "690000002", OperatorReference: "MP260101.1000.B00001",
 	})
 	if diff := cmp.Diff(want, driver.LookUpPayment(t.Context(), statusCall())); diff != "" {

@@ -130,11 +130,11 @@ func TestLookups(t *testing.T) {
 		return respond(200, success(t, old, replacement))
 	}
 	reported := func(status ledger.Status) operator.StatusResponse {
-		return operatortest.Reported(operator.StatusReport{
+		return operatortest.WithStatus(operator.StatusReport{
 			Status: status, Amount: "100", MSISDN: "690000002", OperatorReference: "MP260101.1000.B00001",
 		})
 	}
-	failed := operatortest.Reported(operator.StatusReport{
+	failed := operatortest.WithStatus(operator.StatusReport{
 		Status: ledger.Failed, Amount: "100", MSISDN: "690000002", Reason: ledger.NotEnoughFunds,
 	})
 	suite(t).CheckLookups(t, statusCall(), operatortest.Lookups{
@@ -151,7 +151,7 @@ func TestLookups(t *testing.T) {
 			"FAILED":                  respond(200, refused),
 			"FAILED with a text only": respond(200, strings.Replace(refused, "60019", "1", 2)),
 		},
-		operatortest.Reported(operator.StatusReport{Status: ledger.Expired}): {
+		operatortest.WithStatus(operator.StatusReport{Status: ledger.Expired}): {
 			"EXPIRED, null fields": respond(200, expired),
 		},
 		operatortest.UnknownStatus: {"unknown word": found(word, "DONE")},

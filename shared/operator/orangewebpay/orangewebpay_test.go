@@ -95,7 +95,7 @@ func TestGoldenRequests(t *testing.T) {
 		t.Errorf("page (-want +got):\n%s", diff)
 	}
 	report := operator.StatusReport{Status: ledger.Successful, OperatorReference: "MP150709.1341.A00073"}
-	if diff := cmp.Diff(operatortest.Reported(report), suite(t).LookUp(t, stub, statusCall())); diff != "" {
+	if diff := cmp.Diff(operatortest.WithStatus(report), suite(t).LookUp(t, stub, statusCall())); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	for i, name := range []string{"pay-request.json", "status-request.json"} {

@@ -22,13 +22,13 @@ var completed = operator.StatusReport{
 
 func TestLookup(t *testing.T) {
 	only := func(status ledger.Status, reason ledger.FailureReason) operator.StatusResponse {
-		return operatortest.Reported(operator.StatusReport{Status: status, Reason: reason})
+		return operatortest.WithStatus(operator.StatusReport{Status: status, Reason: reason})
 	}
 	failed := func(code string) operatortest.Responder {
 		return respond(200, found(data("FAILED", `,"failureReason":{"failureCode":"`+code+`","failureMessage":"m"}`)))
 	}
 	suite(t).CheckLookups(t, sampleLookup(), operatortest.Lookups{
-		operatortest.Reported(completed): {
+		operatortest.WithStatus(completed): {
 			"completed": respond(200, found(operatortest.ReadFile(t, "completed.json"))),
 		},
 		only(ledger.Cancelled, ""):                 {"not approved": failed("PAYMENT_NOT_APPROVED")},

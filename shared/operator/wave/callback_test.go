@@ -57,7 +57,7 @@ func signature(key string, at time.Time, body string) string {
 	return "t=" + seconds + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// The suite has the callbacks by each key of an account, and by the path alone.
+// The suite has the callbacks by each key of an account, and by the path only.
 func TestVerifyStaticCallback(t *testing.T) {
 	const key, second, body = "wave_sn_WHS_first", "wave_sn_WHS_second", testEvent
 	signed := func(key string, age time.Duration) string { return signature(key, now.Add(-age), body) }

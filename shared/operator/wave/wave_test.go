@@ -232,7 +232,7 @@ func TestLookup(t *testing.T) {
 		return changed(t, "session-paid.json", "payment_status", `"`+payment+`"`, "checkout_status", `"`+checkout+`"`)
 	}
 	report := func(status ledger.Status, reference string) operator.StatusResponse {
-		return operatortest.Reported(operator.StatusReport{
+		return operatortest.WithStatus(operator.StatusReport{
 			Status: status, Amount: "1000", Currency: "XOF", OperatorReference: reference,
 		})
 	}

@@ -10,10 +10,9 @@ import (
 // served receives the response to one call. It is the http.ResponseWriter of the router, which may also refuse a call.
 type served struct {
 	Response
-	platform *Platform
-	isMade   bool // by an operation
-	body     []byte
-	header   http.Header
+	isMade bool // by an operation
+	body   []byte
+	header http.Header
 }
 
 // Header implements http.ResponseWriter.
@@ -37,7 +36,7 @@ func (p *Platform) Serve(r *http.Request, body []byte) Response {
 	for name, values := range r.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	s := &served{platform: p, body: body, header: http.Header{}}
+	s := &served{body: body, header: http.Header{}}
 	p.mux.ServeHTTP(s, &request)
 	if !s.isMade {
 		s.Response.Header = map[string]string{}

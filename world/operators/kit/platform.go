@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -236,9 +235,9 @@ func New(config Config, spec Spec) *Platform {
 	steers := &steering{source: s, spec: spec, quirks: map[string]bool{}}
 	p := &Platform{
 		source: s, steering: steers, index: index{steering: steers, byKey: map[[2]string]*Transaction{}},
-		tokens:   tokens{steers, map[string]token{}},
-		sender:   sender{source: s, log: &callLog{source: s, operator: spec.Operator}},
-		attempts: map[[2]string]int{},
+		tokens: tokens{steers, map[string]token{}},
+		sender: sender{source: s, log: &callLog{source: s, operator: spec.Operator}},
+		mux:    http.NewServeMux(), attempts: map[[2]string]int{},
 	}
 	if spec.Extension != nil {
 		p.changed = spec.Extension.Changed
@@ -251,31 +250,12 @@ func New(config Config, spec Spec) *Platform {
 	if spec.Extension == nil {
 		p.spec.Operations = slices.Concat(p.spec.Operations, p.controlOperations())
 	}
-	p.mux = routerOf(p.spec.Operations)
-	return p
-}
-
-// routers are the routers that were made, by their patterns: platforms of one kind share theirs. To make one takes
-// longer than many calls.
-var routers sync.Map
-
-// routerOf returns a router to the operations of the platform that a call is served by.
-func routerOf(operations []Operation) *http.ServeMux {
-	var patterns strings.Builder
-	for _, o := range operations {
-		patterns.WriteString(o.Pattern + "\n")
-	}
-	if made, found := routers.Load(patterns.String()); found {
-		return made.(*http.ServeMux)
-	}
-	mux := http.NewServeMux()
-	for i, o := range operations {
-		mux.HandleFunc(o.Pattern, func(w http.ResponseWriter, r *http.Request) {
+	for _, o := range p.spec.Operations {
+		p.mux.HandleFunc(o.Pattern, func(w http.ResponseWriter, r *http.Request) {
 			s := w.(*served)
-			s.Response = s.platform.handle(s.platform.spec.Operations[i], &Call{Request: r, Body: s.body})
+			s.Response = p.handle(o, &Call{Request: r, Body: s.body})
 			s.isMade = true
 		})
 	}
-	routers.Store(patterns.String(), mux)
-	return mux
+	return p
 }
