@@ -157,7 +157,7 @@ func (s Suite) noResponse(t *testing.T, op Operation) {
 	if s.Preparatory == nil {
 		return
 	}
-	stub.preparatory = func(*http.Request) Responder { return neverRespond }
+	stub = NewStubOperator(t, neverRespond) // which responds to no request for a token either
 	noToken, cancelNoToken := context.WithTimeout(t.Context(), shortTimeout)
 	defer cancelNoToken()
 	s.CheckProof(t, op.Call(noToken, s.Driver(t, stub.URL)).Result, Unavailable)
