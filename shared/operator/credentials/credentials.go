@@ -49,19 +49,8 @@ const routesKey = "routes"
 
 // platformAccounts is one platform in the document. CurrentID is the account for calls without a route.
 type platformAccounts struct {
-	CurrentID string                 `json:"current"`
-	Accounts  map[string]fieldReader `json:"accounts"`
-}
-
-// fieldReader returns an account's fields by their paths. It reads them at its first call; the caller must not change
-// them.
-type fieldReader func() map[string]string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (f *fieldReader) UnmarshalJSON(stored []byte) error {
-	stored = bytes.Clone(stored)
-	*f = sync.OnceValue(func() map[string]string { return ReadFields(stored) })
-	return nil
+	CurrentID string                     `json:"current"`
+	Accounts  map[string]json.RawMessage `json:"accounts"`
 }
 
 // document is a parsed value of the secret.
@@ -182,7 +171,7 @@ func (r *Reader) selectAccount(raw []byte, platform, id string) (Account, error)
 	case !ok:
 		return Account{}, errors.New("the operator's account is not in the credentials: add it")
 	}
-	found := Account{platform, id, version, stored()}
+	found := Account{platform, id, version, ReadFields(stored)}
 	if r.checkBaseURL(found.BaseURL()) != nil {
 		return Account{}, errors.New("the operator's account has no usable base_url")
 	}
