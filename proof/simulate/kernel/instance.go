@@ -126,9 +126,10 @@ func (i *Instance) Start(run func()) {
 			started.name = parent.name + "/" + strconv.Itoa(parent.children)
 		}
 	}
-	p := i.scheduler.newParked()
-	p.name, p.instance, p.at, p.until, p.task, p.run = "start", i, time.Time{}, nil, started, run
-	i.scheduler.add(p)
+	i.scheduler.add(&parked{name: "start", instance: i, task: started, run: func() {
+		defer i.running.Add(-1)
+		run()
+	}})
 	i.Exit()
 }
 
@@ -182,7 +183,7 @@ func (i *Instance) park(name string, at time.Time, until func() bool) {
 		runtime.Goexit()
 	}
 	p := i.scheduler.newParked()
-	p.name, p.instance, p.at, p.until, p.task, p.run = name, i, at, until, i.current.task, nil
+	p.name, p.instance, p.at, p.until, p.task = name, i, at, until, i.current.task
 	i.scheduler.add(p)
 	<-p.resume
 	i.scheduler.reuse(p)

@@ -274,21 +274,15 @@ func (k *Kernel) begin(p *parked) {
 	go func() {
 		growStack()
 		for p := range next {
-			p.runTask()
+			p.run()
 			k.mutex.Lock()
 			if p.task != nil {
 				k.current.task = p.task.parent // it may wait for the end of this one, and continues then
 			}
-			k.idle, k.unused = append(k.idle, next), append(k.unused, p)
+			k.idle = append(k.idle, next)
 			k.mutex.Unlock()
 		}
 	}()
-}
-
-// runTask runs a task to its end, which may be that of its goroutine.
-func (p *parked) runTask() {
-	defer p.instance.running.Add(-1)
-	p.run()
 }
 
 // growStack makes the goroutine's stack large enough for most tasks at once, while there is nothing to copy.
