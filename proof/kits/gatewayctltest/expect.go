@@ -65,9 +65,12 @@ func (d *Tool) ExpectOutput(line string, parts ...string) {
 func (d *Tool) ExpectWithout(line string, want int, texts ...string) {
 	d.T.Helper()
 	code, out, stderr := d.Exec(line)
+	if code != want {
+		d.T.Errorf("%s: exit %d (want %d): %s%s", line, code, want, out, stderr)
+	}
 	for _, text := range texts {
-		if code != want || strings.Contains(out+stderr, text) {
-			d.T.Errorf("%s: exit %d (want %d), with %q: %s%s", line, code, want, text, out, stderr)
+		if strings.Contains(out+stderr, text) {
+			d.T.Errorf("%s: the output has %q: %s%s", line, text, out, stderr)
 		}
 	}
 }
@@ -76,9 +79,12 @@ func (d *Tool) ExpectWithout(line string, want int, texts ...string) {
 func (d *Tool) ExpectExit(line string, want int, texts ...string) {
 	d.T.Helper()
 	code, out, stderr := d.Exec(line)
+	if code != want {
+		d.T.Errorf("%s: exit %d (want %d): %s%s", line, code, want, out, stderr)
+	}
 	for _, text := range texts {
-		if code != want || !strings.Contains(stderr, text) {
-			d.T.Errorf("%s: exit %d (want %d), %q lacks %q; out %s", line, code, want, stderr, text, out)
+		if !strings.Contains(stderr, text) {
+			d.T.Errorf("%s: %q lacks %q; out %s", line, stderr, text, out)
 		}
 	}
 }
