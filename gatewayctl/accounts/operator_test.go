@@ -94,7 +94,7 @@ func TestOperators(t *testing.T) {
 			Current: false, BaseURL: address}, {Operator: "orange", Account: "a2", Current: true, BaseURL: address},
 	})
 	code, out, stderr := d.Exec("operator check")
-	if code != gatewayctl.ExitFailed || strings.Count(out, " true ") < 8 || strings.Count(out, "401") != 4 ||
+	if code != gatewayctl.ExitFailed || strings.Count(out, " true ") < 8 || strings.Count(out, "responded 401 ") != 4 ||
 		strings.Contains(out+stderr, "good") || strings.Contains(out+stderr, "bad") {
 		t.Errorf("check: exit %d, %s%s", code, out, stderr)
 	}
