@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/shared/ledger"
 )
 
@@ -314,9 +315,16 @@ func TestExpire(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := entryAfter(ledger.Payment, outcome(done), c.before)
+			before := e.Clone()
 			got := e.Expire(lifetime, c.now)
 			if got != c.want || (e.Status == ledger.Expired) != (c.want == ledger.Applied) {
 				t.Fatalf("effect %v, want %v; status %s", got, c.want, e.Status)
+			}
+			if got != ledger.Applied {
+				return
+			}
+			if err := ledgertest.CheckWrite(before, e, ledger.ExpirePayment); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -272,8 +272,8 @@ var rows = [...]Row{
 	ExpirePayment: {"W3 expiry", "shared/confirm",
 		"the platform's row has ExpiresPending, the lookup responded without a final status, 24 hours are over, no " +
 			"claim of success",
-		[]Move{{"reserved done unknown pending", "done expired"}}, PartFinal | PartClaim | PartConflicts | PartPoll |
-			PartOutbox},
+		[]Move{{"reserved done unknown pending", "done expired"}}, PartOperator | PartFinal | PartClaim |
+			PartConflicts | PartPoll | PartOutbox},
 	EndNeverSent: {"never sent", "shared/confirm",
 		"an unknown payment without an open claim, whose platform's row says what the lookup proves " +
 			"([never-sent](unspecified.md#never-sent), [prepare](unspecified.md#prepare)). Failed if the merchant " +
