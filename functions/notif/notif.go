@@ -18,7 +18,6 @@ import (
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/telemetry"
 )
@@ -89,7 +88,7 @@ func (h *CallbackHandler) HandleStatic(ctx context.Context, req *apigw.Request) 
 		return callback.Response(err)
 	}
 	req.LogLine.SetMerchant(entry.Merchant.Name)
-	operation.LogRouting(req, entry)
+	req.LogLine.SetRouting(entry.Route.Operator, entry.Route.Country, entry.Request.Channel)
 	return callback.Response(h.storeReport(ctx, req, entry, report))
 }
 

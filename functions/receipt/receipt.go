@@ -15,7 +15,6 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
 	"mobilegateway/shared/telemetry"
@@ -88,7 +87,7 @@ func (h *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (
 	}
 	if err == nil {
 		req.LogLine.SetMerchant(updated.Merchant.Name)
-		operation.LogRouting(req, updated)
+		req.LogLine.SetRouting(updated.Route.Operator, updated.Route.Country, updated.Request.Channel)
 		req.LogLine.SetOutcome(string(updated.Status))
 	}
 	return callback.Response(err)

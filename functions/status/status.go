@@ -96,7 +96,7 @@ func (h *StatusHandler) find(
 	if entry == nil || entry.Merchant.ID != profile.ID || entry.State == ledger.Released {
 		return nil, fault.ForPart(fault.NotFound, part)
 	}
-	operation.LogRouting(req, entry)
+	req.LogLine.SetRouting(entry.Route.Operator, entry.Route.Country, entry.Request.Channel)
 	return entry, nil
 }
 

@@ -111,9 +111,7 @@ func (w *work) read(ctx context.Context) bool {
 		return false
 	}
 	w.line.SetMerchant(entry.Merchant.Name)
-	w.line.SetOperator(entry.Route.Operator)
-	w.line.SetCountry(entry.Route.Country)
-	w.line.SetChannel(entry.Request.Channel)
+	w.line.SetRouting(entry.Route.Operator, entry.Route.Country, entry.Request.Channel)
 	if entry.DueAt.IsZero() || entry.DueAt.After(w.Now()) {
 		w.line.SetOutcome("not-due") // the index lags, or a concurrent sweep was faster
 		return false

@@ -7,7 +7,7 @@ import (
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
-	"mobilegateway/shared/operation"
+	"mobilegateway/shared/operator"
 )
 
 // errOtherTime is for the log: the address is authentic, but its key signed at another time than this transaction's.
@@ -40,7 +40,7 @@ func FindTransaction(
 		return nil, fault.New(fault.RouteNotFound)
 	}
 	req.LogLine.SetMerchant(entry.Merchant.Name)
-	operation.LogRouting(req, entry)
+	req.LogLine.SetRouting(entry.Route.Operator, entry.Route.Country, entry.Request.Channel)
 	covered, err := proof.Covers(ctx, entry)
 	if err != nil {
 		return nil, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
@@ -57,4 +57,34 @@ func Response(err error) (apigw.Response, error) {
 		return apigw.Response{}, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
 	}
 	return apigw.Response{Status: 200, Body: []byte(`{"status":"OK"}`)}, nil
+}
+
+// VerifyStatic authenticates a callback to an account's one address, and returns the platform's driver. It reads no
+// table. It returns RouteNotFound for a forged callback and for a platform without such callbacks, and
+// OperatorUnavailable if the account cannot be read, so that the platform retries.
+func VerifyStatic(
+	ctx context.Context, req *apigw.Request, operators *operator.DriverDirectory,
+) (operator.Driver, error) {
+	driver, row, found := operators.Driver(req.Params["platform"])
+	verifier, isVerifier := driver.(operator.StaticCallbackVerifier)
+	if !found || !row.StaticCallbacks || !isVerifier || row.Platform != req.Params["platform"] {
+		return nil, fault.New(fault.RouteNotFound)
+	}
+	valid, err := verifier.VerifyStaticCallback(ctx, operator.StaticCallback{
+		Platform: row.Platform, AccountID: req.Params["account"], PathSecret: req.Params["secret"],
+		Header: req.Header, Body: req.Body,
+	})
+	if err != nil {
+		return nil, &fault.Fault{Kind: fault.OperatorUnavailable, Cause: err}
+	}
+	if !valid {
+		return nil, fault.New(fault.RouteNotFound)
+	}
+	return driver, nil
+}
+
+// IsPinned reports whether an entry is pinned to the account of a static callback; false for nil.
+func IsPinned(req *apigw.Request, e *ledger.Entry) bool {
+	pin := operator.Pin{Platform: req.Params["platform"], Account: req.Params["account"]}
+	return e != nil && operator.PinOf(e) == pin
 }

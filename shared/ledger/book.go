@@ -199,6 +199,43 @@ func (b *Book) ChangeKnown(
 	return nil, NoTransition, ErrContended
 }
 
+// Timestamp converts a time to the stored form: UTC, in whole milliseconds.
+func Timestamp(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}
+
+// truncateTimes cuts every time to the stored precision, so that the entry in memory equals the one read back.
+func truncateTimes(e *Entry) {
+	times := []*time.Time{
+		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMS.At,
+		&e.Poll.At, &e.BindAt, &e.DueAt, &e.Claim.At, &e.Claim.CheckAt, &e.Manual.At,
+	}
+	for i := range e.Call.Attempts {
+		times = append(times, &e.Call.Attempts[i].At)
+	}
+	for i := range e.Conflicts {
+		times = append(times, &e.Conflicts[i].At)
+	}
+	for i := range e.Outbox.FailedAttempts {
+		times = append(times, &e.Outbox.FailedAttempts[i].At)
+	}
+	for i := range e.Outbox.Replays {
+		times = append(times, &e.Outbox.Replays[i].At, &e.Outbox.Replays[i].DeliveredAt)
+	}
+	for _, list := range [][]Notification{e.Outbox.Waiting, e.Outbox.Delivered} {
+		for i := range list {
+			times = append(times, &list[i].At, &list[i].NextAttemptAt, &list[i].DeliveredAt)
+		}
+	}
+	for _, t := range times {
+		*t = Timestamp(*t)
+	}
+	e.ExpireAt = e.ExpireAt.Truncate(time.Second)
+}
+
 // ApplyChange is ChangeKnown for a change that cannot fail.
 func (b *Book) ApplyChange(ctx context.Context, known *Entry, change func(*Entry) Transition) (*Entry, error) {
 	stored, _, err := b.ChangeKnown(ctx, known, func(e *Entry) (Transition, error) { return change(e), nil })

@@ -91,15 +91,6 @@ func PaymentTransactionID(orderID string) string {
 	return derive("pay/transaction", orderID)
 }
 
-// NotificationID is the webhook-id of one status of one entry: the same on every attempt, in every process. A charge
-// has one notification, so its id is the charge's own: the body of a refusal names no charge (decision "charge-notif").
-func NotificationID(key Key, status Status) string {
-	if key.Kind == Charge {
-		return key.ID
-	}
-	return derive("notification", string(key.Kind), key.ID, string(status))
-}
-
 // UpstreamKey is the key of a charge or an SMS at its operator (decision "upstream-key"): "<Name>.<clientCorrelator>",
 // or without a correlator "<Name>~<referenceCode>". If that is over MaxUpstreamKey characters, it is "<Name>!<hash>". A
 // merchant's name has only letters and digits, so no two keys collide.

@@ -156,6 +156,15 @@ func (o *Outbox) enqueue(key Key, status Status, now time.Time) {
 	}
 }
 
+// NotificationID is the webhook-id of one status of one entry: the same on every attempt, in every process. A charge
+// has one notification, so its id is the charge's own: the body of a refusal names no charge (decision "charge-notif").
+func NotificationID(key Key, status Status) string {
+	if key.Kind == Charge {
+		return key.ID
+	}
+	return derive("notification", string(key.Kind), key.ID, string(status))
+}
+
 // scheduleHead makes the head due: after FastLease if it was never attempted, else at once.
 func (o *Outbox) scheduleHead(now time.Time) {
 	o.UnrecordedAttempts = 0

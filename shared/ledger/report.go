@@ -193,3 +193,20 @@ func (e *Entry) ApplyReceipt(status Status, now time.Time) Effect {
 	e.Outbox.enqueue(e.Key, status, now)
 	return Applied
 }
+
+// terminal is the progress of the final statuses of an SMS.
+const terminal = 3
+
+// progress orders the delivery statuses of an SMS: it only ever grows. 0: not a delivery status.
+func (s Status) progress() int {
+	switch s {
+	case MessageWaiting:
+		return 1
+	case DeliveredToNetwork:
+		return 2
+	case DeliveredToTerminal, DeliveryUncertain, DeliveryImpossible, NotificationNotSupp:
+		return terminal
+	default:
+		return 0
+	}
+}

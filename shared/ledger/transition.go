@@ -1,7 +1,5 @@
 package ledger
 
-import "time"
-
 // State is where our call of the operator is.
 type State string
 
@@ -42,31 +40,6 @@ func (s Status) Final() bool { return s.endsPayment() || s.progress() == termina
 // endsPayment is true for the final statuses of a payment.
 func (s Status) endsPayment() bool {
 	return s == Successful || s == Failed || s == Cancelled || s == Expired
-}
-
-// terminal is the progress of the final statuses of an SMS.
-const terminal = 3
-
-// progress orders the delivery statuses of an SMS: it only ever grows. 0: not a delivery status.
-func (s Status) progress() int {
-	switch s {
-	case MessageWaiting:
-		return 1
-	case DeliveredToNetwork:
-		return 2
-	case DeliveredToTerminal, DeliveryUncertain, DeliveryImpossible, NotificationNotSupp:
-		return terminal
-	default:
-		return 0
-	}
-}
-
-// Timestamp converts a time to the stored form: UTC, in whole milliseconds.
-func Timestamp(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return t.UTC().Truncate(time.Millisecond)
 }
 
 // Transition is one kind of write. The change that Book applies returns which one it was; Row describes it. The tests

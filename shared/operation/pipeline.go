@@ -202,7 +202,7 @@ type CheckFunc func(ctx context.Context, driver operator.Driver, common operator
 func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (reserved bool, err error) {
 	line, e := a.Request.LogLine, a.Entry
 	line.SetTransactionKey(a.Key.Value)
-	LogRouting(a.Request, e)
+	line.SetRouting(e.Route.Operator, e.Route.Country, e.Request.Channel)
 	e.Merchant.ID, e.Merchant.Name = a.Profile.ID, a.Profile.Name
 	_, e.Amount.CountsDaily = a.Profile.DailyAmountLimit(e.Amount.Currency)
 	e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)
@@ -244,13 +244,6 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	default: // ledger.KeyTaken
 		return false, &fault.Fault{Kind: fault.DuplicateKey, Part: a.Key.Part, Value: a.Key.Value}
 	}
-}
-
-// LogRouting writes an entry's operator, country and channel into the request's log line.
-func LogRouting(req *apigw.Request, e *ledger.Entry) {
-	req.LogLine.SetOperator(e.Route.Operator)
-	req.LogLine.SetCountry(e.Route.Country)
-	req.LogLine.SetChannel(e.Request.Channel)
 }
 
 // pin sets what a new transaction is pinned to. An error means that the account or the platform cannot serve it.

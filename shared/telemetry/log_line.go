@@ -99,15 +99,29 @@ func (l *LogLine) SetTransactionKey(key string) {
 	l.fields.TransactionKey = redactKey(key, operation != "charge" && operation != "sms")
 }
 
+// redactKey limits a key that a merchant chose, masks phone numbers in it and drops a credential. An order_id stays
+// unchanged if mayBeOrderID is set, because operations engineers search the log by it.
+func redactKey(text string, mayBeOrderID bool) string {
+	if looksLikeCredential(text) {
+		return Redacted
+	}
+	text = truncate(replaceUnprintable(text), 4*maxKey) // masked before truncation: no half of a number is left
+	if mayBeOrderID && isOrderID(text) || isUUID(text) {
+		return text
+	}
+	return truncate(maskPhoneNumbers(truncateRandom(text)), maxKey)
+}
+
 // SetOperator sets the operator, a dimension of the metrics. Pass a name of the operator table, never the header
 // itself: otherwise clients could create metrics.
 func (l *LogLine) SetOperator(operator string) { l.fields.Operator = filterWord(operator) }
 
-// SetCountry sets the country's alpha-2 code.
-func (l *LogLine) SetCountry(country string) { l.fields.Country = filterWord(country) }
-
-// SetChannel sets the payment channel: web, tpe or ussd.
-func (l *LogLine) SetChannel(channel string) { l.fields.Channel = filterWord(channel) }
+// SetRouting sets the operator as SetOperator does, the country's alpha-2 code, and the payment channel: web, tpe or
+// ussd.
+func (l *LogLine) SetRouting(operator, country, channel string) {
+	l.SetOperator(operator)
+	l.fields.Country, l.fields.Channel = filterWord(country), filterWord(channel)
+}
 
 // SetOutcome sets the result in one word: "done", "refused", "replay", "unknown".
 func (l *LogLine) SetOutcome(outcome string) { l.fields.Outcome = filterWord(outcome) }

@@ -56,19 +56,6 @@ func filterMerchantName(text string) string {
 	return maskPhoneNumber(text)
 }
 
-// redactKey limits a key that a merchant chose, masks phone numbers in it and drops a credential. An order_id stays
-// unchanged if mayBeOrderID is set, because operations engineers search the log by it.
-func redactKey(text string, mayBeOrderID bool) string {
-	if looksLikeCredential(text) {
-		return Redacted
-	}
-	text = truncate(replaceUnprintable(text), 4*maxKey) // masked before truncation: no half of a number is left
-	if mayBeOrderID && isOrderID(text) || isUUID(text) {
-		return text
-	}
-	return truncate(maskPhoneNumbers(truncateRandom(text)), maxKey)
-}
-
 // truncateRandom keeps only the begin of each long random piece of a key, such as one of our tokens without its prefix.
 // A random piece has letters of both cases and digits, as base64 has.
 func truncateRandom(text string) string {

@@ -39,9 +39,7 @@ func decodeLine(t *testing.T, event *telemetry.LogLine) map[string]any {
 }
 
 func setRouting(event *telemetry.LogLine, operator, country, channel string) {
-	event.SetOperator(operator)
-	event.SetCountry(country)
-	event.SetChannel(channel)
+	event.SetRouting(operator, country, channel)
 }
 
 func newFullLine() *telemetry.LogLine {
