@@ -51,7 +51,8 @@ var platformVariants = []variant{
 		invariants: []int{5}, platforms: true,
 		world: onPlatforms(choices{"content of the callback": 1}),
 		edits: []edit{{
-			"shared/callback/static.go", "if !valid {", "if !valid && req == nil {",
+			"shared/callback/request.go", "if !valid {\n\t\treturn nil, fault.New(",
+			"if !valid && req == nil {\n\t\treturn nil, fault.New(",
 		}},
 	},
 	{
@@ -77,7 +78,7 @@ var platformVariants = []variant{
 		invariants: []int{5}, platforms: true,
 		world: onPlatforms(choices{"content of the callback": 4, "platform": 1}),
 		edits: []edit{{
-			"shared/callback/static.go", "return e != nil && operator.PinOf(e) == pin",
+			"shared/callback/request.go", "return e != nil && operator.PinOf(e) == pin",
 			"return e != nil && operator.PinOf(e).Platform == pin.Platform",
 		}},
 	},
