@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
@@ -94,4 +95,39 @@ func NewCall(e *ledger.Entry) Call {
 		call.OrderID = e.ID
 	}
 	return call
+}
+
+// Pin is the platform and the account that a transaction uses for its whole life.
+type Pin struct {
+	Platform string
+	Account  string // the account's id; "" for the platform's current one
+}
+
+// PinOf returns the pin of an entry. Entry.Account is "platform/id" after a route, and the id of an account of the
+// platform with the operator's own name without one.
+func PinOf(e *ledger.Entry) Pin { return ParsePin(e.Route.Account, e.Route.Operator) }
+
+// ParsePin is PinOf for the account of an operator's entry, or for Route.To.
+func ParsePin(text, operatorName string) Pin {
+	platform, id, routed := strings.Cut(text, "/")
+	if _, known := FindCapabilities(platform); routed && known {
+		return Pin{platform, id}
+	}
+	return Pin{operatorName, text}
+}
+
+// CapabilitiesOf returns the row of the platform that an entry is pinned to; the zero value for an unknown one.
+func CapabilitiesOf(e *ledger.Entry) Capabilities {
+	row, _ := FindCapabilities(PinOf(e).Platform)
+	return row
+}
+
+// FindCapabilities returns a platform's row by its name, compared without case.
+func FindCapabilities(platform string) (Capabilities, bool) {
+	for _, row := range capabilityTable {
+		if strings.EqualFold(row.Platform, platform) {
+			return row, true
+		}
+	}
+	return Capabilities{}, false
 }

@@ -3,8 +3,6 @@ package operator
 import (
 	"slices"
 	"strings"
-
-	"mobilegateway/shared/ledger"
 )
 
 // Route sends new transactions of an operator to an account of a platform (decision "routes"). The JSON tags are the
@@ -81,29 +79,4 @@ func (r Routes) Channels(operatorName, country, operation string) []string {
 		_, found := r.Select(Service{operatorName, country, operation, channel})
 		return !found
 	})
-}
-
-// Pin is the platform and the account that a transaction uses for its whole life.
-type Pin struct {
-	Platform string
-	Account  string // the account's id; "" for the platform's current one
-}
-
-// PinOf returns the pin of an entry. Entry.Account is "platform/id" after a route, and the id of an account of the
-// platform with the operator's own name without one.
-func PinOf(e *ledger.Entry) Pin { return ParsePin(e.Route.Account, e.Route.Operator) }
-
-// ParsePin is PinOf for the account of an operator's entry, or for Route.To.
-func ParsePin(text, operatorName string) Pin {
-	platform, id, routed := strings.Cut(text, "/")
-	if _, known := FindCapabilities(platform); routed && known {
-		return Pin{platform, id}
-	}
-	return Pin{operatorName, text}
-}
-
-// CapabilitiesOf returns the row of the platform that an entry is pinned to; the zero value for an unknown one.
-func CapabilitiesOf(e *ledger.Entry) Capabilities {
-	row, _ := FindCapabilities(PinOf(e).Platform)
-	return row
 }

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -84,16 +83,6 @@ func specificationPlatform(name, brand string) Capabilities {
 			EN: brand + ": your payment of {amount} {currency} to {merchant} is confirmed. Ref. {order_id}",
 		},
 	}
-}
-
-// FindCapabilities returns a platform's row by its name, compared without case.
-func FindCapabilities(platform string) (Capabilities, bool) {
-	for _, row := range capabilityTable {
-		if strings.EqualFold(row.Platform, platform) {
-			return row, true
-		}
-	}
-	return Capabilities{}, false
 }
 
 // Channels lists the payment channels of the specification: web, tpe and ussd.
