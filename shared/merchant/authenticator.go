@@ -2,7 +2,14 @@ package merchant
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"strings"
 	"time"
 
@@ -68,7 +75,7 @@ func (a *Authenticator) authenticateLongLived(ctx context.Context, text string) 
 	if !ok {
 		return nil, invalidCredentials(errMalformed)
 	}
-	profile, isCached, err := a.findProfile(ctx, merchantID, 0)
+	profile, isCached, err := a.profiles.findProfile(ctx, merchantID, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +113,7 @@ func (a *Authenticator) authenticateShortLived(ctx context.Context, text string)
 	case !a.verified.verify(text, token, key, now):
 		return nil, invalidCredentials(errWrongSignature)
 	}
-	profile, _, err := a.findProfile(ctx, token.merchantID, token.generation)
+	profile, _, err := a.profiles.findProfile(ctx, token.merchantID, token.generation)
 	if err != nil {
 		return nil, err
 	}
@@ -114,28 +121,6 @@ func (a *Authenticator) authenticateShortLived(ctx context.Context, text string)
 		return nil, invalidCredentials(errRevoked)
 	}
 	return requireActive(profile)
-}
-
-// findProfile returns a merchant's profile with at most one read, and whether it is from the cache. A verified token of
-// a later generation proves that the cached profile is stale.
-func (a *Authenticator) findProfile(
-	ctx context.Context, id string, minGeneration int,
-) (profile *Profile, isCached bool, err error) {
-	profile, isCached = a.profiles.cached(id)
-	cachedGeneration := 0
-	if profile != nil {
-		cachedGeneration = profile.TokenGeneration
-	}
-	if !isCached || cachedGeneration < minGeneration {
-		isCached = false
-		if profile, err = a.profiles.refresh(ctx, id); err != nil {
-			return nil, false, fault.NewInternal(err)
-		}
-	}
-	if profile == nil {
-		return nil, false, invalidCredentials(errUnknownMerchant)
-	}
-	return profile, isCached, nil
 }
 
 // requireActive refuses a suspended merchant. Call it after the token has matched: the reason is only for the merchant.
@@ -155,4 +140,86 @@ func parseBearer(authorization string) (token string, found bool) {
 
 func invalidCredentials(cause error) error {
 	return &fault.Fault{Kind: fault.InvalidCredentials, Cause: cause}
+}
+
+// parseIssuedSecret checks form and checksum, and returns the id of the merchant. The checksum is not a proof: it saves
+// a database read for typing errors and for guesses of scanners.
+func parseIssuedSecret(prefix, text string) (merchantID string, ok bool) {
+	const length = 4 + idLength + 1 + randomLength + 1 + checksumLength
+	if len(text) != length || !strings.HasPrefix(text, prefix) {
+		return "", false
+	}
+	body, sum := text[:length-1-checksumLength], text[length-checksumLength:]
+	id := body[4 : 4+idLength]
+	if text[len(body)] != '_' || body[4+idLength] != '_' || !validID(id) || sum != checksum(body) {
+		return "", false
+	}
+	if _, err := strictBase64.DecodeString(body[4+idLength+1:]); err != nil {
+		return "", false
+	}
+	return id, true
+}
+
+func checksum(body string) string {
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body)))
+}
+
+// validID reports whether id has the form of an id from New. It keeps any other text out of database keys.
+func validID(id string) bool {
+	return len(id) == idLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// hashSecret returns the stored form of an issued secret.
+func hashSecret(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// findCredential reports whether text is one of the credentials, and whether that one is active. It compares with all
+// of them in constant time.
+func findCredential(credentials []Credential, text string, now time.Time) (isKnown, isActive bool) {
+	hash, known, active := []byte(hashSecret(text)), 0, 0
+	for _, c := range credentials {
+		same := subtle.ConstantTimeCompare([]byte(c.Hash), hash)
+		known |= same
+		if c.isActive(now) {
+			active |= same
+		}
+	}
+	return known == 1, active == 1
+}
+
+type shortLivedToken struct {
+	keyNumber     int
+	generation    int
+	expiresAt     time.Time // whole seconds
+	merchantID    string
+	signedPayload []byte
+	signature     []byte
+}
+
+// parseShortLivedToken checks only the form; the caller verifies the signature.
+func parseShortLivedToken(text string) (shortLivedToken, bool) {
+	encoded, found := strings.CutPrefix(text, shortLivedPrefix)
+	if !found {
+		return shortLivedToken{}, false
+	}
+	raw, err := strictBase64.DecodeString(encoded)
+	if err != nil || len(raw) != shortLivedSize || len(encoded) != shortLivedLength {
+		return shortLivedToken{}, false
+	}
+	t := shortLivedToken{
+		keyNumber:     int(binary.BigEndian.Uint16(raw)),
+		generation:    int(binary.BigEndian.Uint32(raw[2:])),
+		expiresAt:     time.Unix(int64(binary.BigEndian.Uint64(raw[6:])), 0), //nolint:gosec // the signature covers it
+		merchantID:    string(raw[shortLivedHeaderSize : shortLivedHeaderSize+idLength]),
+		signedPayload: raw[:shortLivedHeaderSize+idLength],
+		signature:     raw[shortLivedHeaderSize+idLength:],
+	}
+	return t, validID(t.merchantID)
+}
+
+// verify reports whether a key of the public ring verifies the token's signature.
+func (t shortLivedToken) verify(key keyring.Key) bool {
+	return ed25519.Verify(key.Value, signedText(t.signedPayload), t.signature)
 }

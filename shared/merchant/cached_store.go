@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"mobilegateway/shared/fault"
 )
 
 // Sizes of the cache, in profiles. Unknown ids have separate space, so that guessed ids cannot evict known merchants.
@@ -49,6 +51,28 @@ func (c *CachedStore) Profile(ctx context.Context, id string) (*Profile, error) 
 		return profile, nil
 	}
 	return c.refresh(ctx, id)
+}
+
+// findProfile returns a merchant's profile with at most one read, and whether it is from the cache. A verified token of a
+// later generation proves that the cached profile is stale.
+func (c *CachedStore) findProfile(
+	ctx context.Context, id string, minGeneration int,
+) (profile *Profile, isCached bool, err error) {
+	profile, isCached = c.cached(id)
+	cachedGeneration := 0
+	if profile != nil {
+		cachedGeneration = profile.TokenGeneration
+	}
+	if !isCached || cachedGeneration < minGeneration {
+		isCached = false
+		if profile, err = c.refresh(ctx, id); err != nil {
+			return nil, false, fault.NewInternal(err)
+		}
+	}
+	if profile == nil {
+		return nil, false, invalidCredentials(errUnknownMerchant)
+	}
+	return profile, isCached, nil
 }
 
 // cached returns the cached result for an id, and false if there is no fresh one.

@@ -6,6 +6,7 @@
 package merchant
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -92,6 +93,34 @@ type Limits struct {
 	RequestsPerSecond int              `json:"requests_per_second,omitempty"`
 	Burst             int              `json:"burst,omitempty"`
 	DailyAmounts      map[string]int64 `json:"daily_amounts,omitempty"`
+}
+
+// The highest rate limits. A table takes about 1000 writes per second of one item, and a limited request is one write.
+const (
+	MaxRequestsPerSecond = 1000
+	MaxBurst             = 10000
+)
+
+// The rate limit that the onboarding gives a merchant, if no other is chosen (decision "merchant-limits").
+const (
+	DefaultRequestsPerSecond = 20
+	DefaultBurst             = 40
+)
+
+// RateLimit returns how many requests the merchant may send per second, and how many at once. limited is false without
+// a limit. A profile without a burst may send the requests of one second at once.
+func (l *Limits) RateLimit() (perSecond, burst int, limited bool) {
+	if l.RequestsPerSecond <= 0 {
+		return 0, 0, false
+	}
+	return l.RequestsPerSecond, cmp.Or(max(l.Burst, 0), l.RequestsPerSecond), true
+}
+
+// DailyAmountLimit returns the limit of a day's charges and payments in a currency, in minor units. limited is false
+// without a limit.
+func (l *Limits) DailyAmountLimit(currency string) (minor int64, limited bool) {
+	minor, limited = l.DailyAmounts[currency]
+	return minor, limited
 }
 
 // Credentials are the issued secrets of a merchant.

@@ -2,15 +2,10 @@ package merchant
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"strings"
 	"time"
 
 	"mobilegateway/shared/keyring"
@@ -56,62 +51,6 @@ func newIssuedSecret(prefix, merchantID string, random io.Reader) (string, error
 	return body + "_" + checksum(body), nil
 }
 
-// parseIssuedSecret checks form and checksum, and returns the id of the merchant. The checksum is not a proof: it saves
-// a database read for typing errors and for guesses of scanners.
-func parseIssuedSecret(prefix, text string) (merchantID string, ok bool) {
-	const length = 4 + idLength + 1 + randomLength + 1 + checksumLength
-	if len(text) != length || !strings.HasPrefix(text, prefix) {
-		return "", false
-	}
-	body, sum := text[:length-1-checksumLength], text[length-checksumLength:]
-	id := body[4 : 4+idLength]
-	if text[len(body)] != '_' || body[4+idLength] != '_' || !validID(id) || sum != checksum(body) {
-		return "", false
-	}
-	if _, err := strictBase64.DecodeString(body[4+idLength+1:]); err != nil {
-		return "", false
-	}
-	return id, true
-}
-
-func checksum(body string) string {
-	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body)))
-}
-
-// validID reports whether id has the form of an id from New. It keeps any other text out of database keys.
-func validID(id string) bool {
-	return len(id) == idLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
-}
-
-// hashSecret returns the stored form of an issued secret.
-func hashSecret(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
-
-// findCredential reports whether text is one of the credentials, and whether that one is active. It compares with all
-// of them in constant time.
-func findCredential(credentials []Credential, text string, now time.Time) (isKnown, isActive bool) {
-	hash, known, active := []byte(hashSecret(text)), 0, 0
-	for _, c := range credentials {
-		same := subtle.ConstantTimeCompare([]byte(c.Hash), hash)
-		known |= same
-		if c.isActive(now) {
-			active |= same
-		}
-	}
-	return known == 1, active == 1
-}
-
-type shortLivedToken struct {
-	keyNumber     int
-	generation    int
-	expiresAt     time.Time // whole seconds
-	merchantID    string
-	signedPayload []byte
-	signature     []byte
-}
-
 // SignShortLivedToken makes a short-lived access token for a merchant, signed by Ed25519 with a key of the private
 // ring. It is valid until expires (whole seconds), or until the profile's generation is raised or the key revoked.
 // Nothing is stored, so their number is not limited (decision "access-tokens").
@@ -122,32 +61,6 @@ func SignShortLivedToken(p *Profile, key keyring.Key, expires time.Time) string 
 	payload = append(payload, p.ID...)
 	signature := ed25519.Sign(ed25519.NewKeyFromSeed(key.Value), signedText(payload))
 	return shortLivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload, signature...))
-}
-
-// parseShortLivedToken checks only the form; the caller verifies the signature.
-func parseShortLivedToken(text string) (shortLivedToken, bool) {
-	encoded, found := strings.CutPrefix(text, shortLivedPrefix)
-	if !found {
-		return shortLivedToken{}, false
-	}
-	raw, err := strictBase64.DecodeString(encoded)
-	if err != nil || len(raw) != shortLivedSize || len(encoded) != shortLivedLength {
-		return shortLivedToken{}, false
-	}
-	t := shortLivedToken{
-		keyNumber:     int(binary.BigEndian.Uint16(raw)),
-		generation:    int(binary.BigEndian.Uint32(raw[2:])),
-		expiresAt:     time.Unix(int64(binary.BigEndian.Uint64(raw[6:])), 0), //nolint:gosec // the signature covers it
-		merchantID:    string(raw[shortLivedHeaderSize : shortLivedHeaderSize+idLength]),
-		signedPayload: raw[:shortLivedHeaderSize+idLength],
-		signature:     raw[shortLivedHeaderSize+idLength:],
-	}
-	return t, validID(t.merchantID)
-}
-
-// verify reports whether a key of the public ring verifies the token's signature.
-func (t shortLivedToken) verify(key keyring.Key) bool {
-	return ed25519.Verify(key.Value, signedText(t.signedPayload), t.signature)
 }
 
 // signedText has the prefix too, so that no other text signed with the key is a valid access token.

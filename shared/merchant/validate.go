@@ -3,6 +3,7 @@ package merchant
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -76,6 +77,26 @@ func (n *Notifications) validate(allowLoopback bool, errs *errorList) {
 	if n.NotifURL != "" {
 		if err := outgoing.CheckNotificationURL(n.NotifURL, n.NotificationPolicy(allowLoopback)); err != nil {
 			errs.add("notif_url: %w", err)
+		}
+	}
+}
+
+func (l *Limits) validate(errs *errorList) {
+	if l.RequestsPerSecond < 0 || l.RequestsPerSecond > MaxRequestsPerSecond {
+		errs.add("requests per second must be from 0 (no limit) to %d", MaxRequestsPerSecond)
+	}
+	if l.Burst < 0 || l.Burst > MaxBurst {
+		errs.add("the burst must be from 0 (as many as per second) to %d", MaxBurst)
+	}
+	if l.Burst > 0 && l.RequestsPerSecond == 0 {
+		errs.add("a burst needs requests per second: set both")
+	}
+	for _, currency := range slices.Sorted(maps.Keys(l.DailyAmounts)) {
+		if _, known := market.CurrencyExponent(currency); !known {
+			errs.add("daily amount: no country has the currency %q", currency)
+		}
+		if l.DailyAmounts[currency] <= 0 {
+			errs.add("daily amount: %s must be more than 0", currency)
 		}
 	}
 }
