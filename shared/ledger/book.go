@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -199,6 +200,46 @@ func (b *Book) ChangeKnown(
 	return nil, NoTransition, ErrContended
 }
 
+// ApplyChange is ChangeKnown for a change that cannot fail.
+func (b *Book) ApplyChange(ctx context.Context, known *Entry, change func(*Entry) Transition) (*Entry, error) {
+	stored, _, err := b.ChangeKnown(ctx, known, func(e *Entry) (Transition, error) { return change(e), nil })
+	return stored, err
+}
+
+// token draws a random token.
+func (b *Book) token() (string, error) {
+	var random [tokenBytes]byte
+	if _, err := io.ReadFull(b.Rand, random[:]); err != nil {
+		return "", fmt.Errorf("ledger: drawing a token: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(random[:]), nil
+}
+
+// Clone copies the entry and its lists. Extra is shared, because it is never changed. A nil entry gives nil.
+func (e *Entry) Clone() *Entry {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	c.Response.Body = slices.Clone(e.Response.Body)
+	c.Call.Attempts = slices.Clone(e.Call.Attempts)
+	c.Conflicts = slices.Clone(e.Conflicts)
+	c.Outbox.Waiting = slices.Clone(e.Outbox.Waiting)
+	c.Outbox.Delivered = slices.Clone(e.Outbox.Delivered)
+	c.Outbox.FailedAttempts = slices.Clone(e.Outbox.FailedAttempts)
+	c.Outbox.Replays = slices.Clone(e.Outbox.Replays)
+	return &c
+}
+
+// markRelayNotified records, before a change, that the current version has woken the relay for its head. Without it,
+// each write before the delivery would wake the relay again, such as a conflict or the next status. The relay would
+// post the head twice, perhaps after the next status (decision "notification-order").
+func (o *Outbox) markRelayNotified() {
+	if head := o.Head(); head != nil {
+		head.RelayNotified = true
+	}
+}
+
 // Timestamp converts a time to the stored form: UTC, in whole milliseconds.
 func Timestamp(t time.Time) time.Time {
 	if t.IsZero() {
@@ -236,17 +277,51 @@ func truncateTimes(e *Entry) {
 	e.ExpireAt = e.ExpireAt.Truncate(time.Second)
 }
 
-// ApplyChange is ChangeKnown for a change that cannot fail.
-func (b *Book) ApplyChange(ctx context.Context, known *Entry, change func(*Entry) Transition) (*Entry, error) {
-	stored, _, err := b.ChangeKnown(ctx, known, func(e *Entry) (Transition, error) { return change(e), nil })
-	return stored, err
+// Reschedule sets DueAt to the earliest of the entry's timers, or clears it. Nothing else sets DueAt. It is called
+// before each write, so the transitions of Book.Change need not call it.
+func (e *Entry) Reschedule() {
+	var due time.Time
+	if e.State == Reserved {
+		due = sooner(due, e.LeaseUntil.Add(LapseMargin))
+	}
+	if e.pollable(e.Kind, e.State) {
+		due = sooner(due, e.Poll.At)
+	}
+	if e.claimOpen() {
+		due = sooner(due, e.Claim.CheckAt)
+	}
+	if head := e.Outbox.Head(); head != nil {
+		due = sooner(due, head.NextAttemptAt)
+	}
+	if e.UserSMS.State == UserSMSDue {
+		due = sooner(due, e.UserSMS.At)
+	}
+	e.DueAt = sooner(due, e.BindAt)
+	if e.PastRetention(e.DueAt) {
+		e.DueAt = time.Time{} // by then it counts as absent
+	}
 }
 
-// token draws a random token.
-func (b *Book) token() (string, error) {
-	var random [tokenBytes]byte
-	if _, err := io.ReadFull(b.Rand, random[:]); err != nil {
-		return "", fmt.Errorf("ledger: drawing a token: %w", err)
+// sooner is the earlier of two times. Zero means never.
+func sooner(due, at time.Time) time.Time {
+	if at.IsZero() || !due.IsZero() && !at.Before(due) {
+		return due
 	}
-	return base64.RawURLEncoding.EncodeToString(random[:]), nil
+	return at
+}
+
+// If is the transition of a change that reports whether it changed the entry.
+func (t Transition) If(changed bool) Transition {
+	if !changed {
+		return NoTransition
+	}
+	return t
+}
+
+// After is the transition of a report, or KeepConflict if the report was only kept.
+func (t Transition) After(effect Effect) Transition {
+	if effect == Conflicting {
+		return KeepConflict
+	}
+	return t.If(effect == Applied)
 }

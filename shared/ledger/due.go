@@ -2,39 +2,6 @@ package ledger
 
 import "time"
 
-// Reschedule sets DueAt to the earliest of the entry's timers, or clears it. Nothing else sets DueAt. It is called
-// before each write, so the transitions of Book.Change need not call it.
-func (e *Entry) Reschedule() {
-	var due time.Time
-	if e.State == Reserved {
-		due = sooner(due, e.LeaseUntil.Add(LapseMargin))
-	}
-	if e.pollable(e.Kind, e.State) {
-		due = sooner(due, e.Poll.At)
-	}
-	if e.claimOpen() {
-		due = sooner(due, e.Claim.CheckAt)
-	}
-	if head := e.Outbox.Head(); head != nil {
-		due = sooner(due, head.NextAttemptAt)
-	}
-	if e.UserSMS.State == UserSMSDue {
-		due = sooner(due, e.UserSMS.At)
-	}
-	e.DueAt = sooner(due, e.BindAt)
-	if e.PastRetention(e.DueAt) {
-		e.DueAt = time.Time{} // by then it counts as absent
-	}
-}
-
-// sooner is the earlier of two times. Zero means never.
-func sooner(due, at time.Time) time.Time {
-	if at.IsZero() || !due.IsZero() && !at.Before(due) {
-		return due
-	}
-	return at
-}
-
 // reached is true once a time has come; zero means never.
 func reached(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 

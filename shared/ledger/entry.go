@@ -16,7 +16,6 @@ package ledger
 
 import (
 	"cmp"
-	"slices"
 	"time"
 )
 
@@ -143,20 +142,4 @@ func (e *Entry) ContradictionsSince(before Entry) int {
 		count++
 	}
 	return count
-}
-
-// Clone copies the entry and its lists. Extra is shared, because it is never changed. A nil entry gives nil.
-func (e *Entry) Clone() *Entry {
-	if e == nil {
-		return nil
-	}
-	c := *e
-	c.Response.Body = slices.Clone(e.Response.Body)
-	c.Call.Attempts = slices.Clone(e.Call.Attempts)
-	c.Conflicts = slices.Clone(e.Conflicts)
-	c.Outbox.Waiting = slices.Clone(e.Outbox.Waiting)
-	c.Outbox.Delivered = slices.Clone(e.Outbox.Delivered)
-	c.Outbox.FailedAttempts = slices.Clone(e.Outbox.FailedAttempts)
-	c.Outbox.Replays = slices.Clone(e.Outbox.Replays)
-	return &c
 }

@@ -178,15 +178,6 @@ func (o *Outbox) scheduleHead(now time.Time) {
 	}
 }
 
-// markRelayNotified records, before a change, that the current version has woken the relay for its head. Without it,
-// each write before the delivery would wake the relay again, such as a conflict or the next status. The relay would
-// post the head twice, perhaps after the next status (decision "notification-order").
-func (o *Outbox) markRelayNotified() {
-	if head := o.Head(); head != nil {
-		head.RelayNotified = true
-	}
-}
-
 // DeliveryClaim is a claim of an attempt at the head of the outbox. The pair of Attempts and UnrecordedAttempts is its
 // fence: the failure of an attempt counts only if the entry still has this pair.
 type DeliveryClaim struct {
