@@ -89,7 +89,6 @@ var requiredVariants = []string{
 // The files with several variants.
 const (
 	bookFile       = "shared/ledger/book.go"
-	dueFile        = "shared/ledger/due.go"
 	outboxFile     = "shared/ledger/outbox.go"
 	outcomeFile    = "shared/ledger/outcome.go"
 	paymentFile    = "shared/ledger/report.go"
