@@ -227,9 +227,12 @@ func (p *Platform) selectMode(o Operation, c *Call) (mode string, delay time.Dur
 	return "ok", 0
 }
 
-// respond makes the response to a call in a mode.
+// respond makes the response to a call in a mode. It panics for a mode that the platform does not understand.
 func (p *Platform) respond(mode string, o Operation, c *Call) Response {
 	fault, isFault, isApplied := p.Fault(mode, c.Key)
+	if !isFault && !p.isMode(mode) && !slices.Contains(p.spec.Hazards, Hazard(mode)) {
+		panic("kit: " + p.spec.Operator + " does not understand the mode " + mode)
+	}
 	c.Mode, c.Faulty = mode, isFault || mode == "slow"
 	if isFault && !isApplied {
 		return fault

@@ -101,6 +101,11 @@ func (p *steering) Fault(mode, key string) (fault Response, isFault, isApplied b
 	return fault, isFault, isApplied || slices.Contains(p.spec.Applied, mode)
 }
 
+// isMode reports whether a mode is none of the faults, and each operation of a script understands it.
+func (p *steering) isMode(mode string) bool {
+	return slices.Contains([]string{"ok", "slow", "twice"}, mode) || slices.Contains(p.spec.Refusals, mode)
+}
+
 // Script is the modes of the next calls under a key. An empty key or operation matches all.
 type Script struct {
 	Key       string   `json:"key"`
@@ -122,7 +127,7 @@ func (p *steering) AddScript(s Script) error {
 	faults := p.faults("")
 	for _, mode := range s.Calls {
 		_, isFault := faults[strings.TrimSuffix(strings.TrimSuffix(mode, "-applied"), "-unapplied")]
-		if !isFault && !slices.Contains(slices.Concat([]string{"ok", "slow", "twice"}, p.spec.Refusals), mode) {
+		if !isFault && !p.isMode(mode) {
 			known := slices.AppendSeq(slices.Clone(p.spec.Refusals), maps.Keys(faults))
 			slices.Sort(known)
 			return fmt.Errorf(`mode %q is unknown; use one of: ok, slow, twice, %s, or a fault with the suffix `+

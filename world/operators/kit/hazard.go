@@ -10,7 +10,7 @@ import (
 // Hazards has two more, which are options.
 type Hazard string
 
-// The hazards that Hazards.Pick returns. They are modes of a call.
+// The hazards that Hazards.Pick returns. They are modes of a call, which a platform understands if its Spec names them.
 const (
 	DeniesApplied   Hazard = "503-applied"                  // the call takes effect, and its response is 503
 	UnseenDuplicate Hazard = "duplicate"                    // 409 for a new key, without an effect

@@ -91,6 +91,8 @@ type Spec struct {
 	Applied []string
 	// Refusals are modes that the operations understand by Call.Mode.
 	Refusals []string
+	// Hazards are further modes that they understand, which no script has: Config.Hazards.Pick returns them.
+	Hazards []Hazard
 	// Quirks are the names of the switches.
 	Quirks []string
 	// Numbers are the operator's own test numbers, as the protocol writes them.

@@ -316,3 +316,27 @@ func TestReusedTokenHasItsRemainingLife(t *testing.T) {
 		}
 	})
 }
+
+// A platform serves the hazards that its Spec names, and never takes another one for ok.
+func TestUnknownHazardPanics(t *testing.T) {
+	for _, c := range []struct {
+		hazard  kit.Hazard
+		isKnown bool
+	}{{"", true}, {"503", true}, {kit.DeniesApplied, true}, {kit.NotFound, true}, {kit.NotFoundYet, false}} {
+		pick := func(string, kit.Keys, bool) kit.Hazard { return c.hazard }
+		p := kit.New(kit.Config{Hazards: kit.Hazards{Pick: pick}}, kit.Spec{
+			Operator: "example", Hazards: []kit.Hazard{kit.NotFound}, Operations: []kit.Operation{{
+				Pattern: "GET /check", Name: "check",
+				Serve: func(*kit.Call) kit.Response { return kit.JSON(http.StatusOK, "ok") },
+			}},
+		})
+		hasPanicked := func() (panicked bool) {
+			defer func() { panicked = recover() != nil }()
+			p.Serve(httptest.NewRequestWithContext(t.Context(), "GET", "/check", nil), nil)
+			return
+		}()
+		if hasPanicked == c.isKnown {
+			t.Errorf("the hazard %q is understood: %v, want %v", c.hazard, !hasPanicked, c.isKnown)
+		}
+	}
+}

@@ -87,6 +87,7 @@ func New(config Config) (*Sandbox, error) {
 			return checkToken(c, s.config.Tokens)
 		},
 		Faults: faults, Applied: []string{"cut", "garbage", "html", "empty"}, Refusals: refusals,
+		Hazards: []kit.Hazard{kit.NotFoundYet, kit.NotFound, kit.OtherAmount, kit.OtherCurrency},
 		Extension: &kit.Extension{Match: matchesKey, Begin: s.begin, Draw: s.injector.drawMode, Record: s.logCall,
 			Changed: func(t *kit.Transaction) { s.journal.saveTransaction(of(t)) }},
 	})
