@@ -29,8 +29,11 @@ func (n network) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := request.Context().Err()
-	n.gate.Pass(n.instance, CallOf(request))
+	before, call := request.Context().Err(), CallOf(request)
+	if call == "" {
+		n.gate.Fail("%s sends a request to the unknown path %s", n.instance.Function, request.URL)
+	}
+	n.gate.Pass(n.instance, call)
 	after := request.Context().Err()
 	if before != nil || after != nil && !n.sendsLate {
 		return nil, cmp.Or(before, after)
@@ -66,7 +69,7 @@ const (
 	CallNotification = "http notification"
 )
 
-// routes are the parts of paths that name a request, and the names of the calls.
+// routes are the parts of operators' paths that name a request, and the names of the calls. The first that fits counts.
 var routes = []struct{ part, call string }{
 	{"/transactions/amount", "http charge"}, {"/requests", "http sms"}, {"/getStatus", CallLookup},
 	{"/mobilemoney/v1", "http payment"}, {"/requesttopay/", CallLookup}, {"/requesttopay", "http payment"},
@@ -74,16 +77,20 @@ var routes = []struct{ part, call string }{
 	{"/checkout/sessions/", CallLookup}, {"/checkout/sessions", "http payment"},
 	{"/webpayment", "http payment"}, {"/transactionstatus", CallLookup}, {"/mp/init", "http prepare"},
 	{"/mp/paymentstatus", CallLookup}, {"/mp/pay", "http payment"},
+	{"/generate_payment", "http payment"}, {"/verify_payment/", CallLookup},
 }
 
-// CallOf names a request without its ids.
+// CallOf names a request without its ids; "" for one that is no notification and has no operator's path.
 func CallOf(request *http.Request) string {
+	if request.Header.Get("webhook-id") != "" {
+		return CallNotification
+	}
 	for _, route := range routes {
 		if strings.Contains(request.URL.Path, route.part) {
 			return route.call
 		}
 	}
-	return CallNotification
+	return ""
 }
 
 // Describe describes a response for a story.
