@@ -67,8 +67,8 @@ func (c *Checker) Confine(affected func(*ledger.Entry) bool) { c.isolation.affec
 func (c *Checker) Confide(texts ...string) { c.security.confide(texts...) }
 
 // Requested implements deployment.Observer.
-func (c *Checker) Requested(function string, request *http.Request) {
-	c.ends.requested(function, request)
+func (c *Checker) Requested(function string, request *http.Request, body []byte) {
+	c.ends.requested(function, request, body)
 }
 
 // Logged implements deployment.Observer.

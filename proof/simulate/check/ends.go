@@ -160,11 +160,11 @@ func (c *ends) called(name string) {
 	c.calls[name] = times
 }
 
-// requested counts a request whose entry is in its path or in its header.
-func (c *ends) requested(function string, request *http.Request) {
+// requested counts a request whose entry is in its address or body, or in its header.
+func (c *ends) requested(function string, request *http.Request, body []byte) {
 	switch call := deployment.CallOf(request); call {
 	case deployment.CallLookup:
-		c.called(function + ": " + call + " " + request.URL.Path)
+		c.called(function + ": " + call + " " + request.URL.RequestURI() + " " + string(body))
 	case deployment.CallNotification:
 		c.called(function + ": " + call + " " + request.Header.Get("webhook-id"))
 	}

@@ -11,8 +11,8 @@ import (
 
 // Observer learns what the deployment does.
 type Observer interface {
-	// Requested receives each HTTP request of a function.
-	Requested(function string, request *http.Request)
+	// Requested receives each HTTP request of a function, and its body.
+	Requested(function string, request *http.Request, body []byte)
 	// Logged receives each log line of an instance.
 	Logged(instance string, line []byte)
 	// Interrupted receives a function. An instance of it crashes or freezes, or does not know whether it has written.

@@ -38,7 +38,7 @@ func (n network) RoundTrip(request *http.Request) (*http.Response, error) {
 	if before != nil || after != nil && !n.sendsLate {
 		return nil, cmp.Or(before, after)
 	}
-	n.gate.Observer.Requested(n.instance.Function, request)
+	n.gate.Observer.Requested(n.instance.Function, request, body)
 	response := n.serve(request, body)
 	if wait := DelayOf(response); wait > 0 {
 		_ = n.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
