@@ -210,3 +210,14 @@ func (a *amounts) highestSum(day string, since int) int64 {
 	}
 	return highest
 }
+
+// TokenRefused implements operators.Observer.
+func (a *amounts) TokenRefused(platform, path, response string) {
+	a.fail(exactAmounts, "%s refused the token of %s, which has expired or is another account's: %s", platform, path,
+		response)
+}
+
+// OtherAccount implements operators.Observer.
+func (a *amounts) OtherAccount(e *ledger.Entry, account string) {
+	a.fail(exactAmounts, "%s has account %s, and was sent by account %s", e.Key, e.Route.Account, account)
+}

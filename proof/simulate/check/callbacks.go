@@ -18,9 +18,9 @@ type callbacks struct {
 	released map[ledger.Key]bool // entries that were ever released
 }
 
-// responded checks that the gateway never returns 404 for a correct callback, and 2xx for a forged one or for one that
+// CalledBack checks that the gateway never returns 404 for a correct callback, and 2xx for a forged one or for one that
 // is not stored. An operator that denied a payment may call back for two payments under one key.
-func (c *callbacks) responded(callback outside.Callback, status int) {
+func (c *callbacks) CalledBack(callback outside.Callback, status int) {
 	isForged, isAccepted := callback.Content == outside.CallbackForged, status >= 200 && status < 300
 	if isForged && isAccepted {
 		c.fail(confidentiality, "a forged callback for %s got %d", callback.Key, status)
@@ -44,9 +44,9 @@ func (c *callbacks) hasExpired(callback outside.Callback) bool {
 	return e == nil || e.PastRetention(time.Now().Add(history.MaxSkew))
 }
 
-// respondedToPlatform checks the status of the response to a platform's callback. The payment must have its outcome,
+// PlatformCalledBack checks the status of the response to a platform's callback. The payment must have its outcome,
 // as for the gateway's protocol, unless another account reported it: that changes nothing.
-func (c *callbacks) respondedToPlatform(r operators.Report, status int) {
+func (c *callbacks) PlatformCalledBack(r operators.Report, status int) {
 	isOfOther := func(conflict ledger.Conflict) bool { return conflict.Reason == "amount" }
 	switch {
 	case r.IsForged && status/100 == 2:

@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -18,22 +17,23 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// Checker checks the invariants. It observes the deployment, the operators, the merchants and the engineers.
+// Checker checks the invariants. It observes the deployment, the operators, the merchants and the engineers. An event
+// that one invariant checks is a method of that invariant's type.
 type Checker struct {
 	*base
-	effects       effects
-	finality      finality
-	responses     responses
-	facts         facts
-	security      security
-	amounts       amounts
-	ends          ends
-	notifications notifications
-	callbacks     callbacks
-	isolation     isolation
-	runbooks      runbooks
-	writes        writes
-	reasons       reasons
+	effects
+	finality
+	responses
+	facts
+	security
+	amounts
+	ends
+	notifications
+	callbacks
+	isolation
+	runbooks
+	writes
+	reasons
 }
 
 // New makes a checker of a deployment. Watch completes it.
@@ -62,14 +62,6 @@ func (c *Checker) Watch(o *operators.Operators, m *merchants.Merchants, e *engin
 
 // Confine sets which entries a fault may affect. The invariants of isolation hold for all others.
 func (c *Checker) Confine(affected func(*ledger.Entry) bool) { c.isolation.affected = affected }
-
-// Confide implements the observers of all drivers.
-func (c *Checker) Confide(texts ...string) { c.security.confide(texts...) }
-
-// Requested implements deployment.Observer.
-func (c *Checker) Requested(function string, request *http.Request, body []byte) {
-	c.ends.requested(function, request, body)
-}
 
 // Logged implements deployment.Observer.
 func (c *Checker) Logged(instance string, line []byte) {
@@ -141,19 +133,11 @@ func (c *Checker) Followed(hasChanged bool) {
 	}
 }
 
-// Received implements operators.Observer.
-func (c *Checker) Received(operatorName string, body []byte) {
-	c.security.operatorGot(operatorName, body)
-}
-
 // Called implements operators.Observer.
 func (c *Checker) Called(kind, key string, response outside.Exchange) {
 	c.ends.called(kind + " " + key)
 	c.effects.called(kind, key, response)
 }
-
-// OtherContent implements operators.Observer.
-func (c *Checker) OtherContent(kind, key string) { c.responses.otherContent(kind, key) }
 
 // Applied implements operators.Observer.
 func (c *Checker) Applied(operatorName string, effect outside.Effect) {
@@ -161,25 +145,6 @@ func (c *Checker) Applied(operatorName string, effect outside.Effect) {
 		c.amounts.applied(e, effect)
 	}
 }
-
-// CalledBack implements operators.Observer.
-func (c *Checker) CalledBack(callback outside.Callback, status int) {
-	c.callbacks.responded(callback, status)
-}
-
-// PlatformCalledBack implements operators.Observer.
-func (c *Checker) PlatformCalledBack(report operators.Report, status int) {
-	c.callbacks.respondedToPlatform(report, status)
-}
-
-// TokenRefused implements operators.Observer.
-func (c *Checker) TokenRefused(platform, path, response string) {
-	c.fail(exactAmounts, "%s refused the token of %s, which has expired or is another account's: %s", platform, path,
-		response)
-}
-
-// ConfideNumber implements merchants.Observer.
-func (c *Checker) ConfideNumber(number string) { c.security.confideNumber(number) }
 
 // Responded implements merchants.Observer.
 func (c *Checker) Responded(o *merchants.Order, made *merchants.Call) {
@@ -220,28 +185,6 @@ func (c *Checker) HasRead(o *merchants.Order, read merchants.Read) {
 	}
 }
 
-// RespondedToOther implements merchants.Observer.
-func (c *Checker) RespondedToOther(o *merchants.Order, response outside.Response) {
-	c.security.respondedToOther(o, response)
-}
-
-// OtherAccount implements operators.Observer.
-func (c *Checker) OtherAccount(e *ledger.Entry, account string) {
-	c.fail(exactAmounts, "%s has account %s, and was sent by account %s", e.Key, e.Route.Account, account)
-}
-
-// AccountDropped reports that gatewayctl dropped the account of an entry that has a timer for calls to its operator.
-func (c *Checker) AccountDropped(e *ledger.Entry) {
-	c.fail(alarmsEnd, "gatewayctl dropped account %s, and %s needs it", e.Route.Account, e.Key)
-}
-
-// GotToken implements merchants.Observer.
-func (c *Checker) GotToken(s *fixture.Shop, reason string) {
-	if reason != "" {
-		c.fail(confidentiality, "%s got a token, and was %s", s.Name, reason)
-	}
-}
-
 // Notified implements merchants.Observer.
 func (c *Checker) Notified(s *fixture.Shop, receipt outside.Receipt) {
 	if !receipt.Signed {
@@ -252,21 +195,6 @@ func (c *Checker) Notified(s *fixture.Shop, receipt outside.Receipt) {
 	c.security.merchantGot(s, receipt.Body)
 	c.facts.notified(s, receipt)
 	c.reasons.failed(receipt.Order, receipt.Body)
-}
-
-// NotifiedDenied implements merchants.Observer.
-func (c *Checker) NotifiedDenied(address *url.URL) {
-	c.fail(confidentiality, "a notification to the denied address %s", address)
-}
-
-// AuditFailed implements engineers.Observer.
-func (c *Checker) AuditFailed(output []byte) {
-	c.fail(alarmsEnd, "the audit records have faults: %s", output)
-}
-
-// PoisonFailed reports that a poison record failed its batch.
-func (c *Checker) PoisonFailed(err error) {
-	c.fail(keptReports, "a poison record fails its batch: %s", err)
 }
 
 // Progress checks that everything that had its time is final or listed, and delivered, dead or parked. It runs each day

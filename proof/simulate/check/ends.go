@@ -160,8 +160,8 @@ func (c *ends) called(name string) {
 	c.calls[name] = times
 }
 
-// requested counts a request whose entry is in its address or body, or in its header.
-func (c *ends) requested(function string, request *http.Request, body []byte) {
+// Requested counts a request whose entry is in its address or body, or in its header.
+func (c *ends) Requested(function string, request *http.Request, body []byte) {
 	switch call := deployment.CallOf(request); call {
 	case deployment.CallLookup:
 		c.called(function + ": " + call + " " + request.URL.RequestURI() + " " + string(body))

@@ -36,7 +36,7 @@ func TestLookupsAreBoundedByEntry(t *testing.T) {
 				number := fmt.Sprint(n)
 				address := "https://example.com" + strings.ReplaceAll(c.address, "%d", number)
 				request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, address, nil)
-				ends.requested(deployment.Sweep, request, []byte(strings.ReplaceAll(c.body, "%d", number)))
+				ends.Requested(deployment.Sweep, request, []byte(strings.ReplaceAll(c.body, "%d", number)))
 			}
 			if (shown.Violation != nil) != c.isTooMany {
 				t.Errorf("%s %s: violation %v, want one: %v", c.address, c.body, shown.Violation, c.isTooMany)

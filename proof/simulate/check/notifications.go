@@ -229,3 +229,8 @@ func (c *notifications) progress(e *ledger.Entry) {
 		c.fail(keptReports, "%s: the payer's SMS is still due", e.Key)
 	}
 }
+
+// PoisonFailed reports that a poison record failed its batch.
+func (c *notifications) PoisonFailed(err error) {
+	c.fail(keptReports, "a poison record fails its batch: %s", err)
+}

@@ -60,9 +60,9 @@ func (c *responses) ownKey(o *merchants.Order, r outside.Response) {
 	}
 }
 
-// otherContent reports a call under a key whose first call had another content. The key of an expired SMS may come
+// OtherContent reports a call under a key whose first call had another content. The key of an expired SMS may come
 // again.
-func (c *responses) otherContent(kind, key string) {
+func (c *responses) OtherContent(kind, key string) {
 	if kind != outside.KindSMS || c.SMSRetention == 0 {
 		c.fail(sameResponse, "%s %s was sent with two different bodies", kind, key)
 	}

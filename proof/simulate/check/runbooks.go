@@ -79,3 +79,13 @@ func (c *runbooks) atEnd(e *ledger.Entry) {
 		}
 	}
 }
+
+// AccountDropped reports that gatewayctl dropped the account of an entry that has a timer for calls to its operator.
+func (c *runbooks) AccountDropped(e *ledger.Entry) {
+	c.fail(alarmsEnd, "gatewayctl dropped account %s, and %s needs it", e.Route.Account, e.Key)
+}
+
+// AuditFailed implements engineers.Observer.
+func (c *runbooks) AuditFailed(output []byte) {
+	c.fail(alarmsEnd, "the audit records have faults: %s", output)
+}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -31,15 +32,15 @@ type second struct {
 	requests int
 }
 
-// confide remembers texts that no log line and no body of another party may contain.
-func (c *security) confide(texts ...string) {
+// Confide remembers texts that no log line and no body of another party may contain.
+func (c *security) Confide(texts ...string) {
 	for _, text := range texts {
 		c.secrets = append(c.secrets, []byte(text))
 	}
 }
 
-// confideNumber remembers a complete telephone number that no log line may contain.
-func (c *security) confideNumber(number string) {
+// ConfideNumber remembers a complete telephone number that no log line may contain.
+func (c *security) ConfideNumber(number string) {
 	digits := []byte(strings.TrimPrefix(number, "+"))
 	isKnown := slices.ContainsFunc(c.numbers, func(known []byte) bool { return bytes.Equal(known, digits) })
 	if len(digits) > 0 && !isKnown {
@@ -72,8 +73,8 @@ func (c *security) merchantGot(s *fixture.Shop, body []byte) {
 	}
 }
 
-// operatorGot checks a body that an operator gets: it has no credential of a merchant.
-func (c *security) operatorGot(operatorName string, body []byte) {
+// Received checks a body that an operator gets: it has no credential of a merchant.
+func (c *security) Received(operatorName string, body []byte) {
 	for _, s := range c.merchants.Shops {
 		for _, secret := range []string{s.Token, s.Secret, c.merchants.Account(s).Token} {
 			if secret != "" && bytes.Contains(body, []byte(secret)) {
@@ -117,9 +118,21 @@ func (c *security) checkRate(s *fixture.Shop) {
 	}
 }
 
-// respondedToOther checks that another merchant's request is refused.
-func (c *security) respondedToOther(o *merchants.Order, r outside.Response) {
+// RespondedToOther checks that another merchant's request is refused.
+func (c *security) RespondedToOther(o *merchants.Order, r outside.Response) {
 	if r.Status < 400 || r.Status == 409 {
 		c.fail(confidentiality, "another merchant's request for %s got %d", o.Key(), r.Status)
 	}
+}
+
+// GotToken implements merchants.Observer.
+func (c *security) GotToken(s *fixture.Shop, reason string) {
+	if reason != "" {
+		c.fail(confidentiality, "%s got a token, and was %s", s.Name, reason)
+	}
+}
+
+// NotifiedDenied implements merchants.Observer.
+func (c *security) NotifiedDenied(address *url.URL) {
+	c.fail(confidentiality, "a notification to the denied address %s", address)
 }
