@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	kit "mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/kit"
 )
 
 const decisionDelay = time.Second

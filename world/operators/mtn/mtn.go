@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	kit "mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/kit"
 )
 
 const (

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	kit "mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/kit"
 )
 
 const (

@@ -29,7 +29,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	kit "mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/kit"
 )
 
 const (

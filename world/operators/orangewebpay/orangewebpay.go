@@ -27,7 +27,7 @@ import (
 	"strings"
 	"time"
 
-	kit "mobilegateway/world/operators/kit"
+	"mobilegateway/world/operators/kit"
 )
 
 const (
