@@ -37,7 +37,7 @@ type Checker struct {
 }
 
 // New makes a checker of a deployment. Watch completes it.
-func New(d *deployment.Deployment, streamOff *history.Window) *Checker {
+func New(d *deployment.Deployment, streamOff *outside.Window) *Checker {
 	b := &base{Deployment: d}
 	c := &Checker{
 		base: b, effects: effects{b, map[string]time.Time{}}, finality: finality{b}, responses: responses{b},

@@ -3,8 +3,8 @@ package check
 import (
 	"time"
 
-	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/merchants"
+	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
 )
 
@@ -20,7 +20,7 @@ type isolation struct {
 	// affected reports whether something that an entry depends on is broken; nil if everything may be.
 	affected func(*ledger.Entry) bool
 	// streamOff is the time in which the stream is off.
-	streamOff *history.Window
+	streamOff *outside.Window
 }
 
 // responded checks that a request gets a response of the gateway's normal work, and that its order was stored.

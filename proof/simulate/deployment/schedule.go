@@ -3,7 +3,7 @@ package deployment
 import (
 	"time"
 
-	"mobilegateway/proof/simulate/history"
+	"mobilegateway/proof/simulate/outside"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 type Schedule struct {
 	*Deployment
 	// Off is the time in which no sweep is scheduled, except a late one.
-	Off history.Window
+	Off outside.Window
 
 	next time.Time // zero: none is scheduled
 }

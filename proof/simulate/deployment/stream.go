@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"mobilegateway/proof/simulate/fixture"
-	"mobilegateway/proof/simulate/history"
+	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
@@ -23,7 +23,7 @@ const (
 // Stream delivers the records of the ledger's table to the relay, one batch of a shard at a time.
 type Stream struct {
 	*Deployment
-	Off history.Window
+	Off outside.Window
 
 	sequence int64 // of the last change that was seen
 	pending  [streamShards][]*model.Change

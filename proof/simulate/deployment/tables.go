@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"mobilegateway/proof/simulate/fixture"
-	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/mirror"
+	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
@@ -24,8 +24,8 @@ type Tables struct {
 	Entries  *mirror.Entries
 	// Unreadable has the times in which profiles cannot be read, by merchant id. ReadOnly is the time in which the
 	// ledger's table cannot be written.
-	Unreadable map[string]history.Window
-	ReadOnly   history.Window
+	Unreadable map[string]outside.Window
+	ReadOnly   outside.Window
 	// Contention lets each n-th transaction of the table of limits meet another one, 0 for none. That is not a fault.
 	Contention int
 	// HasNewerTimer is true if a newer version has a timer that the older one does not know.
@@ -40,7 +40,7 @@ type Tables struct {
 // NewTables makes tables without faults.
 func NewTables(g *Gate, database *model.Database) *Tables {
 	return &Tables{
-		Gate: g, Database: database, Entries: mirror.New(), Unreadable: map[string]history.Window{},
+		Gate: g, Database: database, Entries: mirror.New(), Unreadable: map[string]outside.Window{},
 		noItems: &dynamodb.QueryOutput{},
 	}
 }

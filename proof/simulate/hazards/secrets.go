@@ -68,7 +68,7 @@ func planTokenRotation(w *world.World, length time.Duration) {
 func planUnreadableSecret(w *world.World, length time.Duration) {
 	all := append(slices.Clone(rings), fixture.PublicSecret, fixture.OperatorSecret)
 	broken := w.DrawWindow(length, 10*time.Minute, 3*time.Hour, 26*time.Hour)
-	w.Secrets.SetUnreadable(tape.Draw(w.Tape, "secret", all...), broken.From, broken.To)
+	w.Secrets.SetUnreadable(tape.Draw(w.Tape, "secret", all...), broken)
 }
 
 // planRevokedSecret ends a merchant's client secret, or the key of all tokens, while the merchant uses it.

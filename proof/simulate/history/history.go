@@ -66,11 +66,11 @@ func (h *History) DrawStart(length time.Duration) time.Time {
 }
 
 // DrawWindow draws when something is broken. The world is calm only after the end.
-func (h *History) DrawWindow(length time.Duration, lengths ...time.Duration) Window {
+func (h *History) DrawWindow(length time.Duration, lengths ...time.Duration) outside.Window {
 	from := h.DrawStart(length)
 	to := from.Add(tape.Draw(h.Tape, "length of a hazard", lengths...))
 	h.BrokenUntil(to)
-	return Window{from, to}
+	return outside.Window{From: from, To: to}
 }
 
 // FaultCounts returns the counts of all injected faults by kind.

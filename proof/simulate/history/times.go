@@ -32,12 +32,6 @@ func (t *Times) FaultsOn() bool { return time.Now().Before(t.FaultsEnd) }
 // BrokenUntil records that something is broken until a time.
 func (t *Times) BrokenUntil(at time.Time) { t.CalmFrom = Latest(t.CalmFrom, at) }
 
-// Window is a time in which something is broken.
-type Window struct{ From, To time.Time }
-
-// Contains reports whether a time is in the window.
-func (w Window) Contains(at time.Time) bool { return !at.Before(w.From) && at.Before(w.To) }
-
 // Latest is the last of some times, zero for none.
 func Latest(times ...time.Time) time.Time {
 	var last time.Time

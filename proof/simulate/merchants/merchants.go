@@ -71,7 +71,7 @@ func (m *Merchants) other(s *fixture.Shop) *fixture.Shop {
 func (m *Merchants) PlanHealth(s *fixture.Shop, length time.Duration) {
 	server := m.Servers[s.Host]
 	server.PlanHealth(history.Start, length, m.Tape)
-	for _, broken := range server.Windows {
+	for _, broken := range server.Outages {
 		m.BrokenUntil(broken.To)
 	}
 }

@@ -163,7 +163,7 @@ func (m *Models) DrawOutage(operatorName string, length time.Duration) {
 	}
 	o := m.Model(operatorName)
 	o.Outages = append(o.Outages, outside.Outage{
-		Kind: tape.Draw(m.Tape, "kind of outage", outageKinds...), From: broken.From, To: broken.To,
+		Window: broken, Kind: tape.Draw(m.Tape, "kind of outage", outageKinds...),
 		Fault: tape.Draw(m.Tape, "fault of outage", outageFaults...),
 	})
 }

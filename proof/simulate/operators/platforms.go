@@ -191,7 +191,7 @@ func (p *Platforms) call(request *http.Request, body []byte) outside.Exchange {
 func (p *Platforms) failBinding() {
 	if p.rate > 0 && p.FaultsOn() && p.Tape.ChooseApart("a failed binding", 4) == 3 {
 		p.Count("platform: a message is not bound")
-		p.ReadOnly = history.Window{From: time.Now(), To: time.Now().Add(300 * time.Millisecond)}
+		p.ReadOnly = outside.Window{From: time.Now(), To: time.Now().Add(300 * time.Millisecond)}
 	}
 }
 

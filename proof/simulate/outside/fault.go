@@ -3,6 +3,7 @@ package outside
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"mobilegateway/world/operators/kit"
 )
@@ -76,6 +77,19 @@ const (
 	SecretTimeout Fault = "no response from the secret store"
 	SecretStale   Fault = "stale secret" // an earlier version, within a minute of a rotation
 )
+
+// Window is a time in which something is broken.
+type Window struct{ From, To time.Time }
+
+// Contains reports whether a time is in the window.
+func (w Window) Contains(at time.Time) bool { return !at.Before(w.From) && at.Before(w.To) }
+
+// Outage is a time in which each call of a kind meets a fault, without a choice. A server has no kinds.
+type Outage struct {
+	Window
+	Kind  string // one of the kinds of effects; "" is every kind, also lookups
+	Fault Fault
+}
 
 // Group is a kind of occasion for faults. One fault of the group at most is injected at each occasion.
 type Group string

@@ -27,14 +27,14 @@ func (o *Operator) Hash() uint64 {
 	return hashLines(lines)
 }
 
-// Hash returns a hash of what the server received, in its order, and of its health windows.
+// Hash returns a hash of what the server received, in its order, and of its outages.
 func (s *MerchantServer) Hash() uint64 {
 	var lines []string
-	for _, w := range s.Windows {
+	for _, w := range s.Outages {
 		lines = append(lines, fmt.Sprintln("window", w.From.UnixNano(), w.To.UnixNano(), w.Fault))
 	}
 	for _, r := range s.received {
-		lines = append(lines, fmt.Sprintln("receipt", r.ID, r.Status, r.BodyHash, r.At.UnixNano(), r.Fault))
+		lines = append(lines, fmt.Sprintln("receipt", r.ID, r.Status, string(r.Body), r.At.UnixNano(), r.Fault))
 	}
 	return hashLines(lines)
 }

@@ -110,22 +110,22 @@ func TestMerchantFaults(t *testing.T) {
 	}
 }
 
-func TestMerchantHealthWindow(t *testing.T) {
+func TestMerchantOutage(t *testing.T) {
 	s := &MerchantServer{Secrets: []string{signingSecret.Text()}, Faults: only(MerchantServers, ServerDown)}
 	s.PlanHealth(start.Add(-time.Minute), 8*time.Hour, script{
 		string(MerchantServers): 1, "merchant: kind of failure": 1, "merchant: length of the failure": 1,
 	})
-	if len(s.Windows) != 1 {
-		t.Fatalf("windows %+v, want one", s.Windows)
+	if len(s.Outages) != 1 {
+		t.Fatalf("outages %+v, want one", s.Outages)
 	}
 	before := s.Hash()
 	secrets := []webhook.Secret{signingSecret}
 	if e := notify(s, start, secrets, script{}); e.Status != 500 {
-		t.Errorf("status %d in the window, want 500", e.Status)
+		t.Errorf("status %d in the outage, want 500", e.Status)
 	}
-	s.Windows[0].To = start
+	s.Outages[0].To = start
 	if e := notify(s, start, secrets, script{}); e.Status != 200 {
-		t.Errorf("status %d after the window, want 200", e.Status)
+		t.Errorf("status %d after the outage, want 200", e.Status)
 	}
 	if s.Hash() == before {
 		t.Error("the receipts do not change the hash")
@@ -140,7 +140,7 @@ func TestSecrets(t *testing.T) {
 	}
 	s.Set(start, "id", []byte("one"))
 	s.Set(start, "id", []byte("two"))
-	s.SetUnreadable("id", start.Add(time.Hour), start.Add(2*time.Hour))
+	s.SetUnreadable("id", Window{start.Add(time.Hour), start.Add(2 * time.Hour)})
 	cases := []struct {
 		name   string
 		at     time.Duration
@@ -265,13 +265,13 @@ func TestCallbackEvent(t *testing.T) {
 func TestMerchantAcknowledges(t *testing.T) {
 	s := &MerchantServer{
 		Secrets: []string{signingSecret.Text()}, Faults: &Faults{},
-		Windows: []HealthWindow{{From: start, To: start.Add(time.Hour), Fault: ServerErrorBefore}},
+		Outages: []Outage{{Window: Window{start, start.Add(time.Hour)}, Fault: ServerErrorBefore}},
 	}
 	notify(s, start, []webhook.Secret{signingSecret}, script{})
 	if s.Acknowledged("id-1") {
 		t.Error("a notification that got 500 is acknowledged")
 	}
-	s.Windows = nil
+	s.Outages = nil
 	notify(s, start, []webhook.Secret{signingSecret}, script{})
 	if !s.Acknowledged("id-1") || s.Acknowledged("id-2") {
 		t.Error("id-1 is not acknowledged, or id-2 is")

@@ -14,21 +14,14 @@ import (
 // signatureTolerance is the greatest difference between a notification's timestamp and the merchant's clock.
 const signatureTolerance = 5 * time.Minute
 
-// HealthWindow is a time in which a merchant's server meets every request with a fault.
-type HealthWindow struct {
-	From, To time.Time
-	Fault    Fault // one of the faults of a merchant's server
-}
-
 // Receipt is one notification that reached a merchant's server.
 type Receipt struct {
-	ID       string // webhook-id
-	URL      string
-	Order    string // order-id of a payment, callbackData of an SMS
-	Status   string
-	BodyHash [sha256.Size]byte
-	Body     []byte
-	At       time.Time
+	ID     string // webhook-id
+	URL    string
+	Order  string // order-id of a payment, callbackData of an SMS
+	Status string
+	Body   []byte
+	At     time.Time
 	// Signed is true if the signature is valid. The gateway must never send an unsigned notification.
 	Signed bool
 	// Processed is true if the server acted on the notification, also if the gateway cannot know it.
@@ -47,8 +40,8 @@ type MerchantServer struct {
 	Secrets []string
 	// Faults are the rates of the history; required.
 	Faults *Faults
-	// Windows overrule the rates.
-	Windows []HealthWindow
+	// Outages overrule the rates.
+	Outages []Outage
 	// Trace receives one line for each notification; nil discards them.
 	Trace func(string)
 	// OnReceipt receives each notification that reaches the server; nil discards them.
@@ -62,7 +55,7 @@ var downFaults = []Fault{
 	ConnectRefused, ServerErrorBefore, HangBefore, ResetBefore, Redirected, Rejected, Throttled, EndpointGone,
 }
 
-// PlanHealth decides before a history when the server is down: up to two windows within the horizon, each with the rate
+// PlanHealth decides before a history when the server is down: up to two outages within the horizon, each with the rate
 // of ServerDown.
 func (s *MerchantServer) PlanHealth(start time.Time, horizon time.Duration, c Chooser) {
 	const parts = 8 // of the horizon in which a window can begin
@@ -73,7 +66,7 @@ func (s *MerchantServer) PlanHealth(start time.Time, horizon time.Duration, c Ch
 		fault := downFaults[c.Choose("merchant: kind of failure", len(downFaults))]
 		from := start.Add(horizon / parts * time.Duration(c.Choose("merchant: start of the failure", parts)))
 		length := choose(c, "merchant: length of the failure", time.Minute, time.Hour, 24*time.Hour, 4*24*time.Hour)
-		s.Windows = append(s.Windows, HealthWindow{from, from.Add(length), fault})
+		s.Outages = append(s.Outages, Outage{Window: Window{from, from.Add(length)}, Fault: fault})
 	}
 }
 
@@ -117,10 +110,10 @@ func drawRetryAfter(now time.Time, c Chooser) string {
 }
 
 func (s *MerchantServer) faultAt(now time.Time, c Chooser) Fault {
-	for _, window := range s.Windows {
-		if !now.Before(window.From) && now.Before(window.To) {
-			s.Faults.count(Notifications, window.Fault)
-			return window.Fault
+	for _, outage := range s.Outages {
+		if outage.Contains(now) {
+			s.Faults.count(Notifications, outage.Fault)
+			return outage.Fault
 		}
 	}
 	return s.Faults.pick(c, Notifications)
@@ -131,7 +124,7 @@ func readReceipt(request *http.Request, body []byte) Receipt {
 	const delivery = "deliveryInfoNotification."
 	notification := ParseDocument(body)
 	return Receipt{
-		ID: request.Header.Get("webhook-id"), URL: request.URL.String(), BodyHash: sha256.Sum256(body), Body: body,
+		ID: request.Header.Get("webhook-id"), URL: request.URL.String(), Body: body,
 		Order:  notification.Text("order-id") + notification.Text(delivery+"callbackData"),
 		Status: notification.Text("status") + notification.Text(delivery+"deliveryInfo.deliveryStatus"),
 	}

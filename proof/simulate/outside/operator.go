@@ -32,13 +32,6 @@ const (
 	keySigns = ".~!_"
 )
 
-// Outage is a time in which every call of a kind meets a fault, without a choice.
-type Outage struct {
-	Kind     string // one of the kinds; "" is every kind, also lookups
-	Fault    Fault
-	From, To time.Time
-}
-
 // Operator runs the platform of the specification's protocol, package sandbox, in the time of its caller. It draws what
 // the platform does, adds the faults of the transport, and keeps the truth: effects, ends of payments, and lies. Set
 // its fields before the first call.
@@ -245,7 +238,7 @@ func (o *Operator) pickLookupHazard(key effectKey) kit.Hazard {
 func (o *Operator) pickFault(kind string, c Chooser, group Group) Fault {
 	var fault Fault
 	at := slices.IndexFunc(o.Outages, func(outage Outage) bool {
-		return cmp.Or(outage.Kind, kind) == kind && !o.now.Before(outage.From) && o.now.Before(outage.To)
+		return cmp.Or(outage.Kind, kind) == kind && outage.Contains(o.now)
 	})
 	if at >= 0 {
 		fault = o.Outages[at].Fault

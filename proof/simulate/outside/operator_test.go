@@ -385,7 +385,7 @@ func (c fixedChoice) Choose(_ string, n int) int { return min(int(c), n-1) }
 
 func TestOutage(t *testing.T) {
 	b := newBench(t, &Faults{}, script{})
-	b.Outages = []Outage{{Kind: KindSMS, Fault: HangBefore, From: start, To: start.Add(time.Hour)}}
+	b.Outages = []Outage{{Window{start, start.Add(time.Hour)}, KindSMS, HangBefore}}
 	for call, want := range map[string]operator.Outcome{
 		"SMS": operator.Unknown, "payer's SMS": operator.Succeeded, "web payment": operator.Succeeded,
 	} {

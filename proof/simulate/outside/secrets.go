@@ -28,10 +28,8 @@ type Secrets struct {
 type storedSecret struct {
 	versions   [][]byte
 	rotatedAt  time.Time
-	unreadable []timeRange
+	unreadable []Window
 }
-
-type timeRange struct{ from, to time.Time }
 
 // Set stores a new current version of a secret. The first one creates the secret.
 func (s *Secrets) Set(now time.Time, id string, value []byte) {
@@ -51,17 +49,15 @@ func (s *Secrets) Current(id string) ([]byte, bool) {
 	return stored.versions[len(stored.versions)-1], true
 }
 
-// SetUnreadable makes every fetch of a secret fail from a time until another.
-func (s *Secrets) SetUnreadable(id string, from, to time.Time) {
+// SetUnreadable makes every fetch of a secret fail for a time.
+func (s *Secrets) SetUnreadable(id string, window Window) {
 	stored := s.find(id)
-	stored.unreadable = append(stored.unreadable, timeRange{from, to})
+	stored.unreadable = append(stored.unreadable, window)
 }
 
 // Unreadable reports whether every fetch of a secret fails now.
 func (s *Secrets) Unreadable(now time.Time, id string) bool {
-	return slices.ContainsFunc(s.find(id).unreadable, func(window timeRange) bool {
-		return !now.Before(window.from) && now.Before(window.to)
-	})
+	return slices.ContainsFunc(s.find(id).unreadable, func(window Window) bool { return window.Contains(now) })
 }
 
 // Fetch reads a secret. An error that is context.DeadlineExceeded means that no response came: the caller waits until

@@ -64,7 +64,7 @@ func drawCrowd(w *world.World, sick *fixture.Shop, operatorName string, length t
 	if isSMS {
 		o := w.Operators.Model(operatorName)
 		o.Outages = append(o.Outages, outside.Outage{
-			Kind: outside.KindPayerSMS, Fault: outside.HangBefore, From: broken.From, To: broken.To,
+			Window: broken, Kind: outside.KindPayerSMS, Fault: outside.HangBefore,
 		})
 	} else {
 		w.Unreadable[sick.Profile.ID] = broken
