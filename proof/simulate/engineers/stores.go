@@ -4,9 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -28,9 +25,6 @@ func (s secretStore) Get(_ context.Context, name string) (control.StoredSecret, 
 	return control.StoredSecret{Name: name, Value: value, Revision: revision(value)}, err
 }
 
-// errSecretChanged is the error of a Put after another change.
-var errSecretChanged = errors.New("the secret was changed meanwhile: run the command again")
-
 // revision identifies a version of a secret.
 func revision(value []byte) string {
 	sum := sha256.Sum256(value)
@@ -41,7 +35,7 @@ func revision(value []byte) string {
 func (s secretStore) Put(_ context.Context, current control.StoredSecret, value []byte) error {
 	s.Pass(s.instance, "put secret "+current.Name)
 	if stored, _ := s.Secrets.Current(current.Name); revision(stored) != current.Revision {
-		return errSecretChanged
+		return control.SecretChangedError(current.Name)
 	}
 	s.Secrets.Set(time.Now(), current.Name, value)
 	return nil
@@ -69,14 +63,9 @@ type auditLog struct {
 // Append implements auditlog.Log.
 func (a auditLog) Append(_ context.Context, r auditlog.Record) (auditlog.Item, error) {
 	a.gate.Pass(a.instance, "audit record")
-	items := a.records.items
-	if r.Sequence = int64(len(items)) + 1; r.Sequence > 1 {
-		r.Previous = revision([]byte(items[len(items)-1].Document))
-	}
-	document, err := json.Marshal(r)
-	item := auditlog.Item{Key: fmt.Sprintf("audit#%012d", r.Sequence), Document: string(document)}
-	a.records.items, a.instance.IsAudited = append(items, item), true
-	return item, err
+	item := auditlog.LastLink(a.records.items).Next(r)
+	a.records.items, a.instance.IsAudited = append(a.records.items, item), true
+	return item, nil
 }
 
 // Items implements auditlog.Log.
