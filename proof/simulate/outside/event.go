@@ -23,11 +23,9 @@ type proxyEvent struct {
 }
 
 type requestContext struct {
-	ResourcePath string `json:"resourcePath"`
-	Method       string `json:"httpMethod"`
-	Stage        string `json:"stage"`
-	DomainName   string `json:"domainName"`
-	RequestID    string `json:"requestId"`
+	Stage      string `json:"stage"`
+	DomainName string `json:"domainName"`
+	RequestID  string `json:"requestId"`
 }
 
 // The domain and the stage of the simulated API.
@@ -60,9 +58,7 @@ func newEvent(method, resource string, body []byte, parameters, headers []string
 	for name, value := range e.Headers {
 		e.MultiValueHeaders[name] = []string{value}
 	}
-	e.RequestContext = requestContext{
-		ResourcePath: resource, Method: method, Stage: apiStage, DomainName: apiDomain, RequestID: "simulated-request",
-	}
+	e.RequestContext = requestContext{Stage: apiStage, DomainName: apiDomain, RequestID: "simulated-request"}
 	return mustMarshal(e)
 }
 
