@@ -36,7 +36,7 @@ const expectedEffect = "charge DemoShop.c-1001"
 func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
-	operation := &charge.Operation{Pipeline: w.Pipeline, References: w.Ledger, ServiceID: operationtest.ServiceID}
+	operation := &charge.Operation{Pipeline: w.Pipeline, ServiceID: operationtest.ServiceID}
 	return w.Serve("charge", operation.Route())
 }
 

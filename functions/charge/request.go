@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
@@ -50,10 +52,11 @@ type chargeParams struct {
 	canonical   []byte
 }
 
-// readParams validates the headers and the body in the specification's order, and returns the first fault.
-func readParams(a *operation.Attempt, serviceID string) (*chargeParams, error) {
+// readParams validates the headers and the body in the specification's order, and returns the first fault. It fills in
+// what the reservation needs.
+func (o *Operation) readParams(a *operation.Attempt) (*chargeParams, error) {
 	req, doc, profile := a.Request, a.Body, a.Profile
-	p := &chargeParams{serviceID: serviceID}
+	p := &chargeParams{serviceID: o.ServiceID}
 	p.gwToken = validate.RequiredHeader(req, doc, "gw-token")
 	p.gwAlias = validate.RequiredHeader(req, doc, "gw-alias")
 	req.LogLine.SetMSISDN(p.gwAlias)
@@ -64,7 +67,7 @@ func readParams(a *operation.Attempt, serviceID string) (*chargeParams, error) {
 	p.readCurrency(doc)
 	p.description = doc.Text(partDescription, maxDescriptionLength)
 	p.onBehalfOf = validate.RequiredOneOf(doc, partOnBehalfOf, profile.OnBehalfOf...)
-	validate.RequiredOneOf(doc, partService, serviceID)
+	validate.RequiredOneOf(doc, partService, p.serviceID)
 	validate.RequiredOneOf(doc, partStatus, resource.StatusCharged)
 	p.reference = doc.Text(partReference, maxIdentifierLength)
 	p.correlator, _ = doc.OptionalText(partCorrelator, maxIdentifierLength)
@@ -72,6 +75,9 @@ func readParams(a *operation.Attempt, serviceID string) (*chargeParams, error) {
 		return nil, f
 	}
 	p.canonical = doc.Canonical()
+	a.Entry, a.Key = o.newEntry(profile, p), p.idempotencyKey()
+	a.Parts = operation.ChargeParts{Amount: partAmount, Currency: partCurrency, Reference: partReference}
+	a.Location = resource.ChargeURL(req.BaseURL, a.Entry.ID)
 	return p, nil
 }
 
@@ -99,6 +105,27 @@ func (p *chargeParams) readAmount(doc *strictjson.Reader) {
 	}
 	if err != nil {
 		doc.RecordFault(fault.BrokenRule(partAmount, err.Error()))
+	}
+}
+
+// newEntry prepares the reservation of a charge, whose operator is not selected yet.
+func (o *Operation) newEntry(profile *merchant.Profile, params *chargeParams) *ledger.Entry {
+	id := ledger.ChargeID(profile.ID, params.correlator, params.reference)
+	return &ledger.Entry{
+		Key: ledger.Key{Kind: ledger.Charge, ID: id},
+		Request: ledger.Request{
+			Fingerprint: ledger.Fingerprint(params.canonical, params.gwAlias, params.country.Alpha2),
+			Correlator:  params.correlator, ReferenceCode: params.reference,
+		},
+		Route: ledger.Route{
+			UpstreamKey: ledger.UpstreamKey(profile.Name, params.correlator, params.reference),
+			Country:     params.country.Alpha2,
+		},
+		Amount: ledger.Amount{
+			Minor: params.minor, Exponent: params.country.Exponent, Currency: params.currency,
+			AsSent: params.amountText,
+		},
+		ExpireAt: o.Pipeline.ExpireAt(o.Retention),
 	}
 }
 

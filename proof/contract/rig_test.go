@@ -88,7 +88,7 @@ func newGateway(t testing.TB) *gateway {
 	}
 	k.Serve("contract", append(slices.Concat(lookup.Routes(), payments.Routes(), receipts.Routes()),
 		(&charge.Operation{
-			Pipeline: k.Pipeline, References: k.Fixture.Ledger, ServiceID: operationtest.ServiceID,
+			Pipeline: k.Pipeline, ServiceID: operationtest.ServiceID,
 		}).Route(),
 		(&pay.Operation{Pipeline: k.Pipeline, CallbackKeys: k.CallbackKeys, FirstPollDelay: time.Minute}).Route(),
 		(&sms.Operation{

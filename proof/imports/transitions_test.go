@@ -46,15 +46,14 @@ func transitionsOf(use types.Object) []ledger.Transition {
 		}
 	case *types.Func:
 		return map[string][]ledger.Transition{
-			"(*" + ledgerPath + ".Book).Reserve":         {ledger.Reserve, ledger.TakeOver},
-			"(*" + ledgerPath + ".Book).ReserveExisting": {ledger.TakeOver},
-			"(" + ledgerPath + ".Transition).After":      {ledger.KeepConflict},
-			// functions/charge has an interface of its own.
-			"(" + modulePath + "/functions/charge.References).ClaimReference": {ledger.BindReference},
-			"(" + ledgerPath + ".Writer).ClaimReference":                      {ledger.BindReference},
-			"(" + ledgerPath + ".DueQueue).MoveDue":                           {ledger.MoveDue},
-			"(" + ledgerPath + ".MessageIndex).BindMessage":                   {ledger.BindMessage},
-			"(" + ledgerPath + ".MessageIndex).FindMessage":                   {ledger.FindMessage},
+			"(*" + ledgerPath + ".Book).Reserve":            {ledger.Reserve, ledger.TakeOver},
+			"(*" + ledgerPath + ".Book).ReserveExisting":    {ledger.TakeOver},
+			"(" + ledgerPath + ".Transition).After":         {ledger.KeepConflict},
+			"(*" + ledgerPath + ".Book).BindReference":      {ledger.BindReference},
+			"(" + ledgerPath + ".Writer).ClaimReference":    {ledger.BindReference},
+			"(" + ledgerPath + ".DueQueue).MoveDue":         {ledger.MoveDue},
+			"(" + ledgerPath + ".MessageIndex).BindMessage": {ledger.BindMessage},
+			"(" + ledgerPath + ".MessageIndex).FindMessage": {ledger.FindMessage},
 		}[object.FullName()]
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/money"
 )
 
 const (
@@ -38,8 +39,9 @@ var (
 	errSuperseded       = errors.New("daily amount: a later attempt has counted this transaction")
 )
 
-// OverLimitError reports an amount that does not fit into the rest of the day. Remaining is that rest, in minor units.
-type OverLimitError struct{ Remaining int64 }
+// OverLimitError reports an amount that does not fit into the rest of the day. Remaining is that rest, as money.Format
+// writes it.
+type OverLimitError struct{ Remaining string }
 
 // Error describes the refusal, without the amount.
 func (o *OverLimitError) Error() string { return "daily amount: over the limit of the day" }
@@ -64,7 +66,7 @@ func (c *Counter) Reserve(ctx context.Context, profile *merchant.Profile, reserv
 	if !reservation.Amount.CountsDaily {
 		return nil
 	}
-	maxSum, limited := profile.DailyAmountLimit(reservation.Amount.Currency)
+	maxSum, limited := profile.DailyAmounts[reservation.Amount.Currency]
 	if !limited || reservation.EverUnknown {
 		maxSum = unlimited
 	}
@@ -90,7 +92,7 @@ func (c *Counter) reserve(ctx context.Context, e *ledger.Entry, version, maxSum 
 	case result.Existing != nil:
 		return errSuperseded
 	default:
-		return &OverLimitError{Remaining: max(0, maxSum-result.DaySum)}
+		return &OverLimitError{Remaining: money.Format(max(0, maxSum-result.DaySum), e.Amount.Exponent)}
 	}
 }
 

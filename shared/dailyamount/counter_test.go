@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func (c *counterFixture) mustRefuse(t testing.TB, e *ledger.Entry, maxSum, remai
 	t.Helper()
 	err := c.Reserve(context.Background(), profileWithLimit(maxSum), e)
 	var over *dailyamount.OverLimitError
-	if !errors.As(err, &over) || over.Remaining != remaining {
+	if !errors.As(err, &over) || over.Remaining != strconv.FormatInt(remaining, 10) {
 		t.Errorf("%s: error %v, want over the limit with %d remaining", e.ID, err, remaining)
 	}
 }

@@ -76,6 +76,12 @@ func (b *Book) FindExisting(ctx context.Context, e *Entry, _ func(*Entry) time.D
 	return existing, verdict, nil
 }
 
+// BindReference binds the referenceCode of a reserved charge to it, and returns the id of the charge that owns it (see
+// Writer.ClaimReference). It costs one write.
+func (b *Book) BindReference(ctx context.Context, charge *Entry) (ownerChargeID string, err error) {
+	return b.Store.ClaimReference(ctx, charge)
+}
+
 // newReservation returns a copy of e as the first reservation of its key.
 func (b *Book) newReservation(e *Entry) (*Entry, error) {
 	now := Timestamp(b.Now())

@@ -311,7 +311,7 @@ var rows = [...]Row{
 	EndRetention: {"end of retention", "functions/sweep",
 		"past its retention and still due: without timers it leaves the due index",
 		nil, PartOwner | PartClaim | PartPoll | PartOutbox | PartUserSMS | PartBinding},
-	BindReference: {"reference", "functions/charge",
+	BindReference: {"reference", "shared/operation",
 		"absent, expired, or it names this charge. The item maps referenceCode to the charge",
 		nil, OtherItem},
 	MoveDue: {"move away", "functions/sweep",

@@ -14,7 +14,7 @@ func TestZeroLimitsMeanUnlimited(t *testing.T) {
 	if _, _, limited := p.RateLimit(); limited {
 		t.Error("a new profile has a rate limit")
 	}
-	if _, limited := p.DailyAmountLimit("XOF"); limited {
+	if _, limited := p.DailyAmounts["XOF"]; limited {
 		t.Error("a new profile has a daily amount")
 	}
 }
@@ -29,10 +29,10 @@ func TestLimits(t *testing.T) {
 	if _, burst, _ := p.RateLimit(); burst != 20 {
 		t.Errorf("burst %d, want 20", burst)
 	}
-	if limit, limited := p.DailyAmountLimit("XOF"); limit != 1000 || !limited {
+	if limit, limited := p.DailyAmounts["XOF"]; limit != 1000 || !limited {
 		t.Errorf("daily amount %d (limited: %v), want 1000", limit, limited)
 	}
-	if _, limited := p.DailyAmountLimit("XAF"); limited {
+	if _, limited := p.DailyAmounts["XAF"]; limited {
 		t.Error("the limit of XOF applies to XAF")
 	}
 	if err := p.Validate(false); err != nil {

@@ -116,13 +116,6 @@ func (l *Limits) RateLimit() (perSecond, burst int, limited bool) {
 	return l.RequestsPerSecond, cmp.Or(max(l.Burst, 0), l.RequestsPerSecond), true
 }
 
-// DailyAmountLimit returns the limit of a day's charges and payments in a currency, in minor units. limited is false
-// without a limit.
-func (l *Limits) DailyAmountLimit(currency string) (minor int64, limited bool) {
-	minor, limited = l.DailyAmounts[currency]
-	return minor, limited
-}
-
 // Credentials are the issued secrets of a merchant.
 type Credentials struct {
 	// Tokens are the long-lived access tokens, ClientSecrets the secrets for the token endpoint: at most MaxActive of

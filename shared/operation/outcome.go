@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
@@ -194,4 +195,50 @@ func (a *Attempt) StoredResponse(replayed bool) apigw.Response {
 		header["Location"] = a.Location
 	}
 	return apigw.Response{Status: a.Stored.Response.Status, Header: header, Body: a.Stored.Response.Body}
+}
+
+// stillUnknown is the fault of a repeat whose first request has an unknown outcome. To a charge that is not the first
+// request it adds the parts that differ (decision "charge-repeat"): only those that the first entry has stored, because
+// the others are in its hash.
+func (a *Attempt) stillUnknown() *fault.Fault {
+	f, first, repeat := a.Unknown(nil), a.Stored, a.Entry
+	if a.Parts == (ChargeParts{}) || first.Request.Fingerprint == repeat.Request.Fingerprint {
+		return f
+	}
+	var parts []string
+	for _, part := range []struct{ name, first, again string }{
+		{a.Parts.Amount, first.Amount.AsSent, repeat.Amount.AsSent},
+		{a.Parts.Currency, first.Amount.Currency, repeat.Amount.Currency},
+		{a.Parts.Reference, first.Request.ReferenceCode, repeat.Request.ReferenceCode},
+	} {
+		if part.first != part.again {
+			parts = append(parts, part.name)
+		}
+	}
+	f.Reason, f.Part = fault.ReasonOtherBody, strings.Join(parts, ", ")
+	return f
+}
+
+// SendFunc sends one operator call. common is filled in from the reservation. A charge and an SMS have only a Result.
+type SendFunc func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse
+
+// CallOperator makes one operator call under a deadline that leaves time to store its outcome, and logs its duration.
+func (p *Pipeline) CallOperator(ctx context.Context, a *Attempt, send SendFunc) operator.PayResponse {
+	driver, found := p.Operators.DriverOf(a.Stored)
+	if !found {
+		noDriver := &fault.Fault{Kind: fault.IntegrationRejected, Cause: errNoDriver}
+		return operator.PayResponse{Result: operator.Result{Outcome: operator.NotApplied, Fault: noDriver}}
+	}
+	start := p.Now()
+	deadline := start.Add(p.OperatorTimeout)
+	if latest := a.Request.Deadline.Add(-storeMargin); latest.Before(deadline) {
+		deadline = latest
+	}
+	callCtx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	call := operator.NewCall(a.Stored)
+	call.MayRepeat = a.Stored.EverUnknown
+	response := send(callCtx, driver, call)
+	a.Request.LogLine.AddOperatorTime(p.Now().Sub(start))
+	return response
 }

@@ -19,7 +19,6 @@ import (
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/money"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
@@ -62,6 +61,8 @@ type Attempt struct {
 	// Choice is the platform and the account of a new transaction.
 	Choice Choice
 	Key    IdempotencyKey
+	// Parts are the parts of a charge that its entry stores; empty for other operations.
+	Parts ChargeParts
 	// Location is the URL at which the merchant can look the transaction up; "" for a payment.
 	Location string
 	// Entry is the transaction that the request describes.
@@ -80,6 +81,9 @@ func (a *Attempt) Unknown(cause error) *fault.Fault {
 // IdempotencyKey is the key under which a request has an effect at most once. Part is the message part that carries it;
 // faults name it.
 type IdempotencyKey struct{ Value, Part string }
+
+// ChargeParts are the message parts of what a charge's entry stores as the merchant sent it. Faults name them.
+type ChargeParts struct{ Amount, Currency, Reference string }
 
 // Choice is the platform and the account of a new transaction, or the refusal of a key without an entry.
 type Choice struct {
@@ -195,16 +199,18 @@ func (p *Pipeline) SelectOperator(ctx context.Context, a *Attempt, operation str
 // CheckFunc returns why the driver's platform does not take a request. common is filled in from the new entry.
 type CheckFunc func(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault
 
-// Reserve fills in the entry's merchant, lease and account, and reserves it. It sets a.Stored, and returns whether that
-// is our reservation: then call the operator, else repeat the stored response. RequestInProgress, OutcomeUnknown and
-// DuplicateKey set a.Stored too. check, if any, refuses before anything is stored. That, a choice that refuses the
-// request and an account that cannot be used refuse only a key without an entry (decision "routes").
+// Reserve fills in the entry's merchant, lease and account, and reserves it, then the referenceCode of a charge. It sets
+// a.Stored, and returns whether that is our reservation: then call the operator, else repeat the stored response.
+// RequestInProgress, OutcomeUnknown and DuplicateKey set a.Stored too. check, if any, refuses before anything is stored.
+// That, a choice that refuses the request and an account that cannot be used refuse only a key without an entry
+// (decision "routes").
 func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (reserved bool, err error) {
 	line, e := a.Request.LogLine, a.Entry
 	line.SetTransactionKey(a.Key.Value)
+	e.Route.Operator = cmp.Or(e.Route.Operator, a.Choice.Operator)
 	line.SetRouting(e.Route.Operator, e.Route.Country, e.Request.Channel)
 	e.Merchant.ID, e.Merchant.Name = a.Profile.ID, a.Profile.Name
-	_, e.Amount.CountsDaily = a.Profile.DailyAmountLimit(e.Amount.Currency)
+	_, e.Amount.CountsDaily = a.Profile.DailyAmounts[e.Amount.Currency]
 	e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)
 	refusal := a.Choice.Refusal
 	if refusal == nil {
@@ -228,7 +234,8 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	}
 	a.Stored = stored
 	if verdict == ledger.NewReservation || verdict == ledger.TakenOver {
-		return true, nil
+		err := p.bindReference(ctx, a)
+		return err == nil, err
 	}
 	if stored.Request.Fingerprint != e.Request.Fingerprint {
 		line.Increment(telemetry.MismatchedRepeats)
@@ -240,10 +247,36 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	case ledger.InFlight:
 		return false, &fault.Fault{Kind: fault.RequestInProgress, Part: a.Key.Part, Value: a.Key.Value}
 	case ledger.StillUnknown:
-		return false, a.Unknown(nil)
+		return false, a.stillUnknown()
 	default: // ledger.KeyTaken
 		return false, &fault.Fault{Kind: fault.DuplicateKey, Part: a.Key.Part, Value: a.Key.Value}
 	}
+}
+
+// bindReference binds the referenceCode of a reserved charge. If another charge owns it, ours is released: none of our
+// attempts can have been sent, because the reference is always bound before the call (decision "charge-reference"). If
+// the store failed, an earlier attempt may have been sent: the charge stays unknown (decision "unknown-sticks").
+func (p *Pipeline) bindReference(ctx context.Context, a *Attempt) error {
+	if a.Stored.Kind != ledger.Charge {
+		return nil
+	}
+	owner, claimErr := p.Book.BindReference(ctx, a.Stored)
+	if claimErr != nil {
+		failed, neverSent := fault.NewInternal(claimErr), !a.Stored.EverUnknown
+		_, err := p.release(ctx, a.Stored, "reference-store", failed, neverSent)
+		if !neverSent {
+			return a.Unknown(errors.Join(claimErr, err))
+		}
+		return fault.NewInternal(errors.Join(claimErr, err))
+	}
+	if owner == a.Stored.ID {
+		return nil
+	}
+	taken := &fault.Fault{Kind: fault.DuplicateKey, Part: a.Parts.Reference, Value: a.Entry.Request.ReferenceCode}
+	if _, err := p.release(ctx, a.Stored, "reference-taken", taken, true); err != nil {
+		return fault.NewInternal(err)
+	}
+	return taken
 }
 
 // pin sets what a new transaction is pinned to. An error means that the account or the platform cannot serve it.
@@ -291,9 +324,9 @@ func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
 	if overLimit, isOver := errors.AsType[*dailyamount.OverLimitError](reserveErr); isOver {
 		refusal := &fault.Fault{
 			Kind: fault.DailyLimitExceeded, Part: a.Stored.Amount.Currency,
-			Value: money.Format(overLimit.Remaining, a.Stored.Amount.Exponent),
+			Value: overLimit.Remaining,
 		}
-		updated, err := p.Release(ctx, a.Stored, "daily-amount", refusal, true)
+		updated, err := p.release(ctx, a.Stored, "daily-amount", refusal, true)
 		switch {
 		case err != nil:
 			return fault.NewInternal(err)
@@ -305,7 +338,7 @@ func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
 	}
 	line.Increment(telemetry.LimitStoreFailures)
 	refusal := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: reserveErr}
-	updated, err := p.Release(ctx, a.Stored, "limit-store", refusal, false)
+	updated, err := p.release(ctx, a.Stored, "limit-store", refusal, false)
 	if err != nil || updated.State != ledger.Released {
 		return a.Unknown(errors.Join(reserveErr, err))
 	}
@@ -313,9 +346,9 @@ func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
 	return refusal
 }
 
-// Release releases a reservation before the operator was called, with the fault that the merchant gets, and returns the
+// release releases a reservation before the operator was called, with the fault that the merchant gets, and returns the
 // entry as stored. unbindBody is for a key under which nothing was ever sent (ledger.CallOutcome).
-func (p *Pipeline) Release(
+func (p *Pipeline) release(
 	ctx context.Context, reservation *ledger.Entry, reason string, refusal *fault.Fault, unbindBody bool,
 ) (*ledger.Entry, error) {
 	return p.Book.StoreOutcome(ctx, reservation, ledger.ReleaseUncalled, ledger.CallOutcome{
@@ -323,28 +356,4 @@ func (p *Pipeline) Release(
 			Outcome: ledger.CallNotSent, Reason: reason, Response: oneapi.Render(refusal).Status,
 		},
 	})
-}
-
-// SendFunc sends one operator call. common is filled in from the reservation. A charge and an SMS have only a Result.
-type SendFunc func(ctx context.Context, driver operator.Driver, common operator.Call) operator.PayResponse
-
-// CallOperator makes one operator call under a deadline that leaves time to store its outcome, and logs its duration.
-func (p *Pipeline) CallOperator(ctx context.Context, a *Attempt, send SendFunc) operator.PayResponse {
-	driver, found := p.Operators.DriverOf(a.Stored)
-	if !found {
-		noDriver := &fault.Fault{Kind: fault.IntegrationRejected, Cause: errNoDriver}
-		return operator.PayResponse{Result: operator.Result{Outcome: operator.NotApplied, Fault: noDriver}}
-	}
-	start := p.Now()
-	deadline := start.Add(p.OperatorTimeout)
-	if latest := a.Request.Deadline.Add(-storeMargin); latest.Before(deadline) {
-		deadline = latest
-	}
-	callCtx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	call := operator.NewCall(a.Stored)
-	call.MayRepeat = a.Stored.EverUnknown
-	response := send(callCtx, driver, call)
-	a.Request.LogLine.AddOperatorTime(p.Now().Sub(start))
-	return response
 }

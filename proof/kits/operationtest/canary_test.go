@@ -74,7 +74,7 @@ var operationCases = []operationCase{
 func newFixture(t testing.TB) *operationtest.Fixture {
 	t.Helper()
 	w := operationtest.New(t)
-	chargeOperation := &charge.Operation{Pipeline: w.Pipeline, References: w.Ledger, ServiceID: operationtest.ServiceID}
+	chargeOperation := &charge.Operation{Pipeline: w.Pipeline, ServiceID: operationtest.ServiceID}
 	payOperation := &pay.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, FirstPollDelay: time.Minute}
 	smsOperation := &sms.Operation{
 		Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys,

@@ -193,7 +193,7 @@ func TestShopRequestsAreValid(t *testing.T) {
 	token := strings.TrimPrefix(operationtest.DemoToken, "Bearer ")
 	w := operationtest.New(t)
 	w.Serve("all",
-		(&charge.Operation{Pipeline: w.Pipeline, References: w.Ledger, ServiceID: demoShop.ServiceID}).Route(),
+		(&charge.Operation{Pipeline: w.Pipeline, ServiceID: demoShop.ServiceID}).Route(),
 		(&pay.Operation{Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, FirstPollDelay: time.Minute}).Route(),
 		(&sms.Operation{
 			Pipeline: w.Pipeline, CallbackKeys: w.CallbackKeys, Retention: time.Hour,
