@@ -106,7 +106,7 @@ var outcomeVariants = []variant{
 		name: "upstream-key-per-attempt", breaks: "a second attempt has another key at the operator",
 		invariants: []int{1},
 		edits: []edit{{
-			pipelineFile, "call.MayRepeat = a.Stored.EverUnknown",
+			callFile, "call.MayRepeat = a.Stored.EverUnknown",
 			"if call.MayRepeat = a.Stored.EverUnknown; call.MayRepeat {\n\t\tcall.UpstreamKey += \"r\"\n\t}",
 		}},
 	},
