@@ -60,8 +60,7 @@ func (p *pass) post(
 ) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
 	entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
-		_, changed := e.Outbox.ClaimDelivery(now)
-		return ledger.LeaseDelivery.If(changed)
+		return ledger.LeaseDelivery.If(e.Outbox.ClaimDelivery(now))
 	})
 	if err != nil || leased == ledger.NoTransition {
 		return entry, err
@@ -124,8 +123,7 @@ func (p *pass) prepareUserSMS(_ context.Context, e *ledger.Entry) (preparedJob, 
 func (p *pass) sendUserSMS(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
 	entry, made, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
-		_, changed := e.ClaimUserSMS(now)
-		return ledger.LeaseUserSMS.If(changed)
+		return ledger.LeaseUserSMS.If(e.ClaimUserSMS(now))
 	})
 	if err == nil && made != ledger.NoTransition && !entry.UserSMS.GivenUp() {
 		record := p.Courier.SendUserSMS(ctx, entry, entry.UserSMSClaim())

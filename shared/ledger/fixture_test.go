@@ -163,3 +163,20 @@ func assertSummary(t *testing.T, name string, e *ledger.Entry, want string) {
 		t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)
 	}
 }
+
+// claimDelivery claims an attempt at the head of the outbox. claim is nil if there is nothing to post.
+func claimDelivery(e *ledger.Entry, now time.Time) (claim *ledger.DeliveryClaim, changed bool) {
+	if changed = e.Outbox.ClaimDelivery(now); changed && e.Outbox.UnrecordedAttempts > 0 {
+		claim = e.Outbox.HeadClaim()
+	}
+	return claim, changed
+}
+
+// claimUserSMS claims an attempt at the payer's SMS. claim is nil if there is nothing to send.
+func claimUserSMS(e *ledger.Entry, now time.Time) (claim *ledger.UserSMSClaim, changed bool) {
+	if changed = e.ClaimUserSMS(now); changed && !e.UserSMS.GivenUp() {
+		claimed := e.UserSMSClaim()
+		claim = &claimed
+	}
+	return claim, changed
+}

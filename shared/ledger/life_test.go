@@ -146,8 +146,7 @@ func (l *life) deliver(t *rapid.T) {
 		}
 		switch what {
 		case 0:
-			_, changed := e.Outbox.ClaimDelivery(l.now())
-			return ledger.LeaseDelivery.If(changed)
+			return ledger.LeaseDelivery.If(e.Outbox.ClaimDelivery(l.now()))
 		case 1:
 			claim := e.Outbox.HeadClaim()
 			return ledger.RecordFailedAttempt.If(claim != nil && e.Outbox.RecordFailedAttempt(*claim,

@@ -202,17 +202,18 @@ func (o *Outbox) DeliveryDue(now time.Time) bool {
 
 // ClaimDelivery makes the next attempt the caller's: no other caller claims it before the claim's lease has ended. The
 // lease grows with each claim that has no recorded outcome. After MaxUnrecordedAttempts such claims the head becomes a
-// dead letter instead. claim is nil if there is nothing to post. changed is true if the entry changed.
-func (o *Outbox) ClaimDelivery(now time.Time) (claim *DeliveryClaim, changed bool) {
+// dead letter instead, and UnrecordedAttempts is 0. Otherwise HeadClaim is the claim. It returns whether the entry
+// changed.
+func (o *Outbox) ClaimDelivery(now time.Time) bool {
 	if !o.DeliveryDue(now) {
-		return nil, false
+		return false
 	}
 	if o.UnrecordedAttempts >= MaxUnrecordedAttempts {
-		return nil, o.DeadLetter(o.Head().ID, ReasonNoOutcome, now)
+		return o.DeadLetter(o.Head().ID, ReasonNoOutcome, now)
 	}
 	o.UnrecordedAttempts++
 	o.Head().NextAttemptAt = now.Add(claimLease(o.UnrecordedAttempts))
-	return o.HeadClaim(), true
+	return true
 }
 
 // ClaimFastDelivery makes the first attempt at the head the relay's, while FastLease lasts. A repeated record of the

@@ -16,7 +16,7 @@ func id(e *ledger.Entry, s ledger.Status) string { return ledger.NotificationID(
 func TestClaimDelivery(t *testing.T) {
 	e := message(ledger.MessageWaiting)
 	now := start.Add(ledger.FastLease)
-	if claim, changed := e.Outbox.ClaimDelivery(now.Add(-time.Millisecond)); claim != nil || changed {
+	if claim, changed := claimDelivery(e, now.Add(-time.Millisecond)); claim != nil || changed {
 		t.Error("claimed during the relay's lease")
 	}
 	id := e.Outbox.Head().ID
@@ -24,19 +24,19 @@ func TestClaimDelivery(t *testing.T) {
 		time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute,
 		30 * time.Minute,
 	} {
-		claim, changed := e.Outbox.ClaimDelivery(now)
+		claim, changed := claimDelivery(e, now)
 		if claim == nil || !changed || claim.Attempts != 0 || claim.UnrecordedAttempts != i+1 || claim.ID != id {
 			t.Fatalf("claim %d without an outcome: %+v", i+1, claim)
 		}
 		if wait := dueAt(e).Sub(now); wait != lease || e.Outbox.WakesRelay() {
 			t.Errorf("claim %d: lease %s, want %s; wakes the relay: %v", i+1, wait, lease, e.Outbox.WakesRelay())
 		}
-		if again, _ := e.Outbox.ClaimDelivery(now); again != nil {
+		if again, _ := claimDelivery(e, now); again != nil {
 			t.Error("claimed twice")
 		}
 		now = dueAt(e)
 	}
-	if claim, changed := message().Outbox.ClaimDelivery(now); claim != nil || changed {
+	if claim, changed := claimDelivery(message(), now); claim != nil || changed {
 		t.Error("claimed from an empty outbox")
 	}
 }
@@ -79,7 +79,7 @@ func TestClaimFastDelivery(t *testing.T) {
 			!dueAt(e).Equal(end) {
 			t.Errorf("%s: claim %+v, wakes the relay: %v, %s", name, claim, e.Outbox.WakesRelay(), summary(e))
 		}
-		if later, _ := e.Outbox.ClaimDelivery(end); later == nil || later.UnrecordedAttempts != 2 {
+		if later, _ := claimDelivery(e, end); later == nil || later.UnrecordedAttempts != 2 {
 			t.Errorf("%s: the sweep's claim %+v, want the second", name, later)
 		}
 	}
@@ -91,7 +91,7 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 	first, began := id(e, ledger.MessageWaiting), dueAt(e)
 	now := began
 	for claims := 0; ; claims++ {
-		claim, changed := e.Outbox.ClaimDelivery(now)
+		claim, changed := claimDelivery(e, now)
 		if !changed {
 			t.Fatalf("nothing to claim after %d claims", claims)
 		}
@@ -122,8 +122,8 @@ func TestClaimsWithoutOutcome(t *testing.T) {
 // Only the failure of the last claim counts; a success of any claim does.
 func TestFailureOfAnEarlierClaim(t *testing.T) {
 	e := message(ledger.MessageWaiting)
-	first, _ := e.Outbox.ClaimDelivery(dueAt(e))
-	second, _ := e.Outbox.ClaimDelivery(dueAt(e))
+	first, _ := claimDelivery(e, dueAt(e))
+	second, _ := claimDelivery(e, dueAt(e))
 	if e.Outbox.RecordFailedAttempt(*first, failedAttempt(1, 500, "late"), start) {
 		t.Error("the failure of a claim was recorded after another claim")
 	}
@@ -216,7 +216,7 @@ func TestRecordFailedAttempt(t *testing.T) {
 	if !dueAt(e).Equal(next) || e.Outbox.WakesRelay() {
 		t.Errorf("due %s, wakes the relay: %v", dueAt(e), e.Outbox.WakesRelay())
 	}
-	claim, _ := e.Outbox.ClaimDelivery(next)
+	claim, _ := claimDelivery(e, next)
 	if !e.Outbox.RecordFailedAttempt(*claim, failedAttempt(0, 0, "timeout"), next.Add(time.Hour)) ||
 		e.Outbox.Head().Attempts != 2 {
 		t.Errorf("the second failure was not recorded: %d attempts", e.Outbox.Head().Attempts)
@@ -276,7 +276,7 @@ func TestParkStopsTheClock(t *testing.T) {
 	if !e.Outbox.Park(start) || e.Outbox.Park(start) || e.Outbox.WakesRelay() {
 		t.Errorf("parked: %s", summary(e))
 	}
-	if claim, changed := e.Outbox.ClaimDelivery(start.Add(time.Hour)); claim != nil || changed {
+	if claim, changed := claimDelivery(e, start.Add(time.Hour)); claim != nil || changed {
 		t.Error("a parked one was claimed")
 	}
 	now := start.Add(48 * time.Hour)

@@ -127,17 +127,14 @@ func (e *Entry) UserSMSClaim() UserSMSClaim {
 }
 
 // ClaimUserSMS makes the next attempt at the payer's SMS the caller's: no other caller claims it before the claim's
-// lease has ended. After MaxUnrecordedAttempts claims without an outcome the SMS becomes unknown instead. claim is nil
-// if there is nothing to send. changed is true if the entry changed.
-func (e *Entry) ClaimUserSMS(now time.Time) (claim *UserSMSClaim, changed bool) {
+// lease has ended. After MaxUnrecordedAttempts claims without an outcome the SMS becomes unknown instead (GivenUp).
+// Otherwise UserSMSClaim is the claim. It returns whether the entry changed.
+func (e *Entry) ClaimUserSMS(now time.Time) bool {
 	if !e.UserSMS.Due(now) {
-		return nil, false
+		return false
 	}
-	if !e.UserSMS.claim(now) {
-		return nil, true
-	}
-	claimed := e.UserSMSClaim()
-	return &claimed, true
+	e.UserSMS.claim(now)
+	return true
 }
 
 // ApplyReceipts applies delivery receipts in their order, and reports whether one of them changed the entry.

@@ -37,15 +37,13 @@ func (s *UserSMS) Due(now time.Time) bool { return s.State == UserSMSDue && !s.A
 func (s *UserSMS) GivenUp() bool { return s.State == UserSMSFailed || s.State == UserSMSUnknown }
 
 // claim makes the next attempt the caller's, or the SMS unknown after MaxUnrecordedAttempts claims without an outcome.
-// It returns whether the caller may send.
-func (s *UserSMS) claim(now time.Time) bool {
+func (s *UserSMS) claim(now time.Time) {
 	if s.UnrecordedAttempts >= MaxUnrecordedAttempts {
 		s.State, s.At = UserSMSUnknown, time.Time{}
-		return false
+		return
 	}
 	s.UnrecordedAttempts++
 	s.At = now.Add(claimLease(s.UnrecordedAttempts))
-	return true
 }
 
 // Postpone moves a due SMS to next without counting an attempt. It returns whether it was due.

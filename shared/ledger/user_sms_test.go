@@ -37,20 +37,20 @@ func TestRecordUserSMS(t *testing.T) {
 	if !e.UserSMS.Record(e.UserSMSClaim(), again) || !dueAt(e).Equal(at) || e.UserSMS.Attempts != 1 {
 		t.Errorf("due again: %s", summary(e))
 	}
-	if claim, changed := e.ClaimUserSMS(at.Add(-time.Millisecond)); claim != nil || changed {
+	if claim, changed := claimUserSMS(e, at.Add(-time.Millisecond)); claim != nil || changed {
 		t.Error("claimed before it was due")
 	}
-	claim, _ := e.ClaimUserSMS(at)
+	claim, _ := claimUserSMS(e, at)
 	if claim == nil || claim.MayHaveBeenSent || !dueAt(e).Equal(at.Add(time.Minute)) {
 		t.Errorf("claim %+v, %s", claim, summary(e))
 	}
-	if twice, _ := e.ClaimUserSMS(at); twice != nil {
+	if twice, _ := claimUserSMS(e, at); twice != nil {
 		t.Error("claimed twice")
 	}
 	if next := at.Add(3 * time.Minute); !e.UserSMS.Postpone(at.Add(time.Minute), next) || !dueAt(e).Equal(next) {
 		t.Errorf("postponed: %s", summary(e))
 	}
-	second, _ := e.ClaimUserSMS(dueAt(e))
+	second, _ := claimUserSMS(e, dueAt(e))
 	if second == nil || !second.MayHaveBeenSent || e.UserSMS.Record(*claim, again) {
 		t.Errorf("a second claim: %+v; the first one's failure must not count", second)
 	}
@@ -64,7 +64,7 @@ func TestRecordUserSMS(t *testing.T) {
 func TestUserSMSClaimsWithoutOutcome(t *testing.T) {
 	e := dueUserSMS()
 	for claims := 0; e.UserSMS.State == ledger.UserSMSDue; claims++ {
-		claim, changed := e.ClaimUserSMS(e.UserSMS.At)
+		claim, changed := claimUserSMS(e, e.UserSMS.At)
 		if !changed || (claim == nil) != (claims == ledger.MaxUnrecordedAttempts) {
 			t.Fatalf("claim %d: %+v, changed: %v", claims, claim, changed)
 		}

@@ -85,8 +85,8 @@ func receipts(statuses ...ledger.Status) step {
 func claimDelivery(e *ledger.Entry) { e.Outbox.ClaimDelivery(later(10)) }
 
 func failedAttempt(e *ledger.Entry) {
-	claim, _ := e.Outbox.ClaimDelivery(later(10))
-	e.Outbox.RecordFailedAttempt(*claim, ledger.FailedAttempt{At: later(10), HTTPStatus: 503, Reason: "http-503"},
+	claimDelivery(e)
+	e.Outbox.RecordFailedAttempt(*e.Outbox.HeadClaim(), ledger.FailedAttempt{At: later(10), HTTPStatus: 503, Reason: "http-503"},
 		later(12))
 }
 
@@ -100,9 +100,9 @@ func replayed(e *ledger.Entry) {
 
 func userSMS(state ledger.UserSMSState, maybe bool) step {
 	return func(e *ledger.Entry) {
-		claimed, _ := e.ClaimUserSMS(later(6))
+		claimUserSMS(e)
 		result := ledger.UserSMSOutcome{State: state, NextAttemptAt: later(8), MaybeSent: maybe}
-		e.UserSMS.Record(*claimed, result)
+		e.UserSMS.Record(e.UserSMSClaim(), result)
 	}
 }
 
