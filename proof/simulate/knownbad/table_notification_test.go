@@ -21,16 +21,14 @@ var notificationVariants = []variant{
 		name: "delivered-before-the-post", breaks: "a notification counts as delivered before it is posted",
 		invariants: []int{8},
 		edits: []edit{{
-			deliverFile, "return ledger.LeaseDelivery.If(changed)",
-			"if claim = e.Outbox.HeadClaim(); changed && claim != nil {\n\t\t\t" +
-				"e.Outbox.MarkDelivered(claim.ID, now)\n\t\t}\n\t\treturn ledger.LeaseDelivery.If(changed)",
-		}, {
 			deliverFile,
 			"entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {" +
-				"\n\t\t_, changed := e.Outbox.ClaimDelivery",
+				"\n\t\treturn ledger.LeaseDelivery.If(e.Outbox.ClaimDelivery(now))",
 			"var claim *ledger.DeliveryClaim\n\t" +
 				"entry, leased, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {" +
-				"\n\t\t_, changed := e.Outbox.ClaimDelivery",
+				"\n\t\tchanged := e.Outbox.ClaimDelivery(now)" +
+				"\n\t\tif claim = e.Outbox.HeadClaim(); changed && claim != nil {\n\t\t\t" +
+				"e.Outbox.MarkDelivered(claim.ID, now)\n\t\t}\n\t\treturn ledger.LeaseDelivery.If(changed)",
 		}, {
 			deliverFile, "if entry.Outbox.UnrecordedAttempts == 0 {", "if claim == nil {",
 		}, {

@@ -94,8 +94,8 @@ var sweepVariants = []variant{
 			"lateness of the stream": 2,
 			"rate of freezes":        last, "length of the freeze": 0, "orders": last}),
 		edits: []edit{{
-			deliverFile, "_, changed := e.Outbox.ClaimDelivery(now)", "if !now.IsZero() {\n\t\t\t" +
-				"return ledger.NoTransition\n\t\t}\n\t\t_, changed := e.Outbox.ClaimDelivery(now)",
+			deliverFile, "return ledger.LeaseDelivery.If(e.Outbox.ClaimDelivery(now))", "if !now.IsZero() {\n\t\t\t" +
+				"return ledger.NoTransition\n\t\t}\n\t\treturn ledger.LeaseDelivery.If(e.Outbox.ClaimDelivery(now))",
 		}, {
 			deliverFile, "leased == ledger.NoTransition {\n\t\treturn entry, err\n\t}\n\t" +
 				"if entry.Outbox.UnrecordedAttempts == 0 {",
