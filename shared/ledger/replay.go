@@ -80,13 +80,14 @@ func (o *Outbox) SelectAddress(former bool) {
 // entry lives, people need the proof that the merchant was notified, and when.
 func (o *Outbox) trimReplays() {
 	for len(o.Replays) > MaxReplays {
-		proved := map[Status]bool{}
-		at := slices.IndexFunc(o.Replays, func(r ReplayRecord) bool {
-			first := !r.DeliveredAt.IsZero() && !proved[r.Status]
-			proved[r.Status] = proved[r.Status] || first
-			return !first
-		})
-		at = max(at, 0) // more statuses than there can be
+		at, proved := 0, map[Status]bool{} // 0: more statuses than there can be
+		for i, r := range o.Replays {
+			if r.DeliveredAt.IsZero() || proved[r.Status] {
+				at = i
+				break
+			}
+			proved[r.Status] = true
+		}
 		o.Replays = slices.Delete(o.Replays, at, at+1)
 	}
 }
