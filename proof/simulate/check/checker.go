@@ -154,6 +154,7 @@ func (c *Checker) Responded(o *merchants.Order, made *merchants.Call) {
 			c.fail(confidentiality, "a request got %d, and its token or merchant was %s", response.Status, made.Refusal)
 		}
 		c.finality.responded(o, response)
+		c.responses.replayed(o, made)
 	}
 	// A response may repeat the code (decision "pay-otp").
 	c.security.merchantGot(o.Shop, []byte(strings.ReplaceAll(response.Body, outside.OneTimeCode, "")))

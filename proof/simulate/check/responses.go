@@ -15,8 +15,9 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-const sameResponse invariant = "3: The same key and body get the same response. The operator never gets two bodies " +
-	"under one key. The responses of an order are linearizable (porcupine)"
+const sameResponse invariant = "3: The same key and body get the same response. A repeat of a charge or a payment " +
+	"after it is marked as a replay. The operator never gets two bodies under one key. The responses of an order are " +
+	"linearizable (porcupine)"
 
 // responses checks that each key has one response.
 type responses struct{ *base }
@@ -40,6 +41,18 @@ func (c *responses) responded(o *merchants.Order, r outside.Response) {
 			c.fail(sameResponse, "%s %s %d: first %d %s, then %d %s", o.Shop.Name, o.Function, o.Number,
 				earlier.Status, earlier.Body, r.Status, r.Body)
 		}
+	}
+}
+
+// replayed checks that a response which a merchant has already got when it repeats its request is marked as a replay. The
+// repeat of an SMS refers to the first one instead.
+func (c *responses) replayed(o *merchants.Order, made *merchants.Call) {
+	r := made.Response
+	hasHad := slices.ContainsFunc(o.Calls, func(earlier *merchants.Call) bool {
+		return earlier.Body == made.Body && !earlier.IsLost && earlier.End < made.Start && IsKnown(earlier.Response)
+	})
+	if hasHad && o.Function != deployment.SMS && !r.Replayed {
+		c.fail(sameResponse, "%s %s %d got %d again, and not as a replay", o.Shop.Name, o.Function, o.Number, r.Status)
 	}
 }
 

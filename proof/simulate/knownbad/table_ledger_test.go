@@ -92,6 +92,11 @@ var ledgerVariants = []variant{
 		}},
 	},
 	{
+		name: "replay-not-marked", breaks: "a repeat gets the stored response as if it were the first",
+		invariants: []int{3},
+		edits:      []edit{{callFile, "if replayed {", "if replayed && a.Stored == nil {"}},
+	},
+	{
 		name: "response-rebuilt", breaks: "a repeat gets a response of now instead of the stored one",
 		invariants: []int{3},
 		edits: []edit{{
