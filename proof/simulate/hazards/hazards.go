@@ -18,7 +18,9 @@ type hazard struct {
 	isLater bool
 }
 
-// hazards are all kinds. A history has about one of them.
+// hazards are all kinds. A history has about one of them. Their order matters, because a plan sees what those before it
+// have set: planForgottenRefusals reads the retention of SMS, and planStoppedTimers sets the freezes again. A new kind
+// comes at the end and is later, so that recorded seeds keep their choices.
 var hazards = []hazard{
 	{name: "a rotation of keys", plan: planRotations},
 	{name: "a rotation of operators' tokens", plan: planTokenRotation},
