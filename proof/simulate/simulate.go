@@ -5,6 +5,14 @@
 // A history has a time of faults, and then a time without faults in which everything must come to its end. Invariants
 // are checked after every step and at the end; docs/reliability.md lists them. The package is for tests: a history runs
 // in a bubble of testing/synctest.
+//
+// Three words name what goes wrong:
+//
+//	word    where                          drawn by                            understood by
+//	fault   outside/fault.go               a model, at each call by its rate   outside; faultTable has their hazards
+//	hazard  hazards/hazards.go             hazards.Draw, once in a history     what its plan sets
+//	hazard  world/operators/kit/hazard.go  outside, by a fault or an outcome   the sandbox; other stubs name none
+//	quirk   Quirks in the Spec of a stub   operators/stubs.go, once a history  that stub
 package simulate
 
 import (
