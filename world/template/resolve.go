@@ -24,13 +24,12 @@ type document struct {
 	Resources  yaml.Node `yaml:"Resources"`
 }
 
-// resolver resolves values with intrinsic functions. It keeps the first error in err, so that a reader checks it once
-// per resource; what it returns after an error has no meaning.
+// resolver resolves values with intrinsic functions. A reader checks its error once per resource.
 type resolver struct {
+	node.FirstError
 	references    map[string]string // Template.References
 	resourceTypes map[string]string // by logical id
 	conditions    yaml.Node
-	err           error
 }
 
 func newResolver(root *document, options Options) (*resolver, error) {
@@ -75,18 +74,11 @@ func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error
 				r.references[id] = r.text(n)
 			}
 		}
-		if r.err != nil {
-			return fmt.Errorf("%s: %w", id, r.err)
+		if r.Err != nil {
+			return fmt.Errorf("%s: %w", id, r.Err)
 		}
 	}
 	return nil
-}
-
-// fail records an error at the line of a node, unless there is one already.
-func (r *resolver) fail(n *yaml.Node, format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("line %d: %w", n.Line, fmt.Errorf(format, args...))
-	}
 }
 
 // text resolves a scalar, !Ref, !Sub or !If to its text; nil is "".
@@ -98,7 +90,7 @@ func (r *resolver) text(n *yaml.Node) string {
 	case n.Tag == "!If":
 		return r.text(r.branch(n))
 	case n.Kind != yaml.ScalarNode:
-		r.fail(n, "a text was expected")
+		r.Fail(n, "a text was expected")
 	case n.Tag == "!Ref":
 		return r.reference(n, n.Value)
 	case n.Tag == "!Sub":
@@ -106,7 +98,7 @@ func (r *resolver) text(n *yaml.Node) string {
 	case strings.HasPrefix(n.Tag, "!!"):
 		return n.Value
 	default:
-		r.fail(n, "%s is not supported", n.Tag)
+		r.Fail(n, "%s is not supported", n.Tag)
 	}
 	return ""
 }
@@ -119,7 +111,7 @@ func (r *resolver) number(n *yaml.Node, fallback float64) float64 {
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		r.fail(n, "%q is not a number", text)
+		r.Fail(n, "%q is not a number", text)
 	}
 	return value
 }
@@ -128,7 +120,7 @@ func (r *resolver) number(n *yaml.Node, fallback float64) float64 {
 func (r *resolver) reference(n *yaml.Node, name string) string {
 	value, known := r.references[name]
 	if !known {
-		r.fail(n, "%q refers to nothing, or to a parameter without a value", name)
+		r.Fail(n, "%q refers to nothing, or to a parameter without a value", name)
 	}
 	return value
 }
@@ -145,12 +137,12 @@ func (r *resolver) substitute(n *yaml.Node) string {
 // branch selects the value of !If [Condition, then, else].
 func (r *resolver) branch(n *yaml.Node) *yaml.Node {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
-		r.fail(n, "!If needs a condition and two values")
+		r.Fail(n, "!If needs a condition and two values")
 		return nil
 	}
 	condition := node.At(&r.conditions, n.Content[0].Value)
 	if condition == nil {
-		r.fail(n, "there is no condition %q", n.Content[0].Value)
+		r.Fail(n, "there is no condition %q", n.Content[0].Value)
 		return nil
 	}
 	if r.isTrue(condition) {
@@ -167,6 +159,6 @@ func (r *resolver) isTrue(n *yaml.Node) bool {
 	case n.Kind == yaml.SequenceNode && n.Tag == "!Equals" && len(n.Content) == 2:
 		return r.text(n.Content[0]) == r.text(n.Content[1])
 	}
-	r.fail(n, "the condition %s is not supported", n.Tag)
+	r.Fail(n, "the condition %s is not supported", n.Tag)
 	return false
 }

@@ -39,7 +39,7 @@ func (r *resolver) readGatewayResponse(n *yaml.Node) GatewayResponse {
 	for name, header := range node.Entries(node.At(n, "ResponseParameters", "Headers")) {
 		value := r.text(header)
 		if len(value) < 2 || value[0] != '\'' || value[len(value)-1] != '\'' {
-			r.fail(header, "the header value is not a static text in single quotes")
+			r.Fail(header, "the header value is not a static text in single quotes")
 			continue
 		}
 		response.Headers[name] = value[1 : len(value)-1]
@@ -63,7 +63,7 @@ func (t *Template) addFunction(id string, properties *yaml.Node, root *document,
 	name, below := strings.CutPrefix(path.Clean(f.CodeURI), "functions/")
 	name, isBootstrap := strings.CutSuffix(name, "/bootstrap")
 	if !below || !isBootstrap {
-		r.fail(properties, "CodeUri %q is not functions/<name>/bootstrap/", f.CodeURI)
+		r.Fail(properties, "CodeUri %q is not functions/<name>/bootstrap/", f.CodeURI)
 	}
 	f.Name = name
 	for _, event := range node.Entries(node.At(properties, "Events")) {
@@ -86,14 +86,14 @@ func (t *Template) addEvent(f *Function, n *yaml.Node, r *resolver) {
 	case "Schedule":
 		f.Schedules = append(f.Schedules, r.text(node.At(properties, "Schedule")))
 	default:
-		r.fail(n, "an event of type %q is not supported", kind)
+		r.Fail(n, "an event of type %q is not supported", kind)
 	}
 }
 
 func (r *resolver) readStream(event, properties *yaml.Node) Stream {
 	arn := node.OwnResource(node.At(properties, "Stream"))
 	if arn == nil || arn.Tag != "!GetAtt" || !strings.HasSuffix(arn.Value, ".StreamArn") {
-		r.fail(event, "Stream is not !GetAtt <Table>.StreamArn")
+		r.Fail(event, "Stream is not !GetAtt <Table>.StreamArn")
 		return Stream{}
 	}
 	number := func(name string, fallback int) int {
@@ -113,7 +113,7 @@ func (r *resolver) readStream(event, properties *yaml.Node) Stream {
 	for _, n := range node.Items(node.At(properties, "FilterCriteria", "Filters")) {
 		filter, err := NewFilter(r.text(node.At(n, "Pattern")))
 		if err != nil {
-			r.fail(n, "%w", err)
+			r.Fail(n, "%w", err)
 		}
 		stream.Filters = append(stream.Filters, filter)
 	}
@@ -127,7 +127,7 @@ func (t *Template) addTable(id string, properties *yaml.Node, r *resolver) {
 	}
 	if properties != nil {
 		if err := properties.Decode(&table); err != nil {
-			r.fail(properties, "%w", err)
+			r.Fail(properties, "%w", err)
 		}
 	}
 	t.Tables = append(t.Tables, table)

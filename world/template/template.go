@@ -151,8 +151,8 @@ func Parse(text []byte, options Options) (*Template, error) {
 	t := &Template{References: r.references, GatewayResponses: map[string]GatewayResponse{}}
 	for id, resource := range node.Entries(&root.Resources) {
 		t.addResource(id, node.At(resource, "Properties"), &root, r)
-		if r.err != nil {
-			return nil, fmt.Errorf("%s: %w", id, r.err)
+		if r.Err != nil {
+			return nil, fmt.Errorf("%s: %w", id, r.Err)
 		}
 	}
 	if len(t.Functions) == 0 {

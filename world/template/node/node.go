@@ -2,11 +2,23 @@
 package node
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
+
+// FirstError keeps the first error of a reader, so that its caller checks once. What a reader returns after an error has
+// no meaning.
+type FirstError struct{ Err error }
+
+// Fail records an error at the line of a node, unless there is one already.
+func (e *FirstError) Fail(n *yaml.Node, format string, args ...any) {
+	if e.Err == nil {
+		e.Err = fmt.Errorf("line %d: %w", n.Line, fmt.Errorf(format, args...))
+	}
+}
 
 // Entries yields a mapping's keys and values in the order of the file; nil has none.
 func Entries(n *yaml.Node) iter.Seq2[string, *yaml.Node] {

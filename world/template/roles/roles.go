@@ -82,7 +82,7 @@ func Parse(text []byte) (*Template, error) {
 			t.Roles = append(t.Roles, r.readRole(id, node.At(resource, "Properties")))
 		}
 	}
-	return t, r.err
+	return t, r.Err
 }
 
 // Role finds a role by its logical id; nil if there is none.
@@ -94,21 +94,14 @@ func (t *Template) Role(logicalID string) *Role {
 	return &t.Roles[i]
 }
 
-// reader keeps the first error, so that Parse checks it once. Its results after an error have no meaning.
-type reader struct{ err error }
-
-// fail records an error at the line of a node, unless there is one already.
-func (r *reader) fail(n *yaml.Node, format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("line %d: %w", n.Line, fmt.Errorf(format, args...))
-	}
-}
+// reader reads the permissions. Parse checks its error once.
+type reader struct{ node.FirstError }
 
 // readFunction reads what a function has. Its permissions must be in its role.
 func (r *reader) readFunction(f template.Function, properties *yaml.Node) Function {
 	for _, key := range []string{"Policies", "PermissionsBoundary"} {
 		if n := node.At(properties, key); n != nil {
-			r.fail(n, "a function has %s: put its permissions into its role", key)
+			r.Fail(n, "a function has %s: put its permissions into its role", key)
 		}
 	}
 	return Function{f, r.resourceAt(properties, "Role"), r.resourceAt(properties, "LoggingConfig", "LogGroup")}
@@ -118,16 +111,16 @@ func (r *reader) readFunction(f template.Function, properties *yaml.Node) Functi
 func (r *reader) readRole(id string, properties *yaml.Node) Role {
 	role := Role{LogicalID: id}
 	if managed := node.At(properties, "ManagedPolicyArns"); managed != nil {
-		r.fail(managed, "managed policies are not supported: put the permissions into the role")
+		r.Fail(managed, "managed policies are not supported: put the permissions into the role")
 	}
 	policies := node.At(properties, "Policies")
 	if policies == nil {
-		r.fail(properties, "a role without policies")
+		r.Fail(properties, "a role without policies")
 	}
 	for _, policy := range node.Items(policies) {
 		statements := node.At(policy, "PolicyDocument", "Statement")
 		if statements == nil {
-			r.fail(policy, "a policy without statements")
+			r.Fail(policy, "a policy without statements")
 		}
 		for _, n := range node.Items(statements) {
 			role.Statements = append(role.Statements, r.readStatement(n))
@@ -141,7 +134,7 @@ func (r *reader) readStatement(n *yaml.Node) Statement {
 	var statement Statement
 	if n.Tag == "!If" && len(n.Content) == 3 {
 		if other := n.Content[2]; other.Tag != "!Ref" || other.Value != "AWS::NoValue" {
-			r.fail(other, "the other branch of a statement is not !Ref AWS::NoValue")
+			r.Fail(other, "the other branch of a statement is not !Ref AWS::NoValue")
 		}
 		statement.Condition, n = n.Content[0].Value, n.Content[1]
 	}
@@ -149,7 +142,7 @@ func (r *reader) readStatement(n *yaml.Node) Statement {
 		switch name {
 		case "Effect":
 			if element.Value != "Allow" {
-				r.fail(element, "only Allow is supported")
+				r.Fail(element, "only Allow is supported")
 			}
 		case "Action":
 			statement.Actions = readList(element, r.plainText)
@@ -159,11 +152,11 @@ func (r *reader) readStatement(n *yaml.Node) Statement {
 			r.readConditions(element, &statement)
 		case "Sid":
 		default:
-			r.fail(element, "%s is not supported", name)
+			r.Fail(element, "%s is not supported", name)
 		}
 	}
 	if len(statement.Actions) == 0 || len(statement.Resources) == 0 {
-		r.fail(n, "a statement without an action or a resource")
+		r.Fail(n, "a statement without an action or a resource")
 	}
 	return statement
 }
@@ -187,7 +180,7 @@ func (r *reader) readConditions(n *yaml.Node, to *Statement) {
 			for _, pattern := range texts {
 				kind := kindPattern.FindStringSubmatch(pattern)
 				if kind == nil {
-					r.fail(values, "the pattern %q is not supported: write the kind and #*", pattern)
+					r.Fail(values, "the pattern %q is not supported: write the kind and #*", pattern)
 					return
 				}
 				to.Kinds = append(to.Kinds, kind[1])
@@ -211,7 +204,7 @@ func readList(n *yaml.Node, read func(*yaml.Node) string) []string {
 
 func (r *reader) plainText(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || !strings.HasPrefix(n.Tag, "!!") {
-		r.fail(n, "a plain text was expected")
+		r.Fail(n, "a plain text was expected")
 	}
 	return n.Value
 }
@@ -229,12 +222,12 @@ func (r *reader) resource(n *yaml.Node) string {
 	case n.Tag == "!GetAtt":
 		text = "${" + text + "}"
 	case n.Tag != "!Sub":
-		r.fail(n, "a resource is a reference or \"*\"")
+		r.Fail(n, "a resource is a reference or \"*\"")
 		return ""
 	}
 	parts := resourceReference.FindStringSubmatch(text)
 	if parts == nil {
-		r.fail(n, "the resource %q is not supported", n.Value)
+		r.Fail(n, "the resource %q is not supported", n.Value)
 		return ""
 	}
 	if parts[2] == ".StreamArn" {
