@@ -61,22 +61,21 @@ func parsePayerMSISDN(text string, country market.Country) (msisdn.Number, bool)
 
 // userSMSOutcome returns the outcome of an attempt. A duplicate key means that an earlier attempt sent the SMS, if one
 // may have reached the operator. An SMS that was not applied, or whose outcome is unknown, is retried under the same
-// key until the schedule ends.
+// key until the schedule ends. After an attempt without a lease it may have been sent, whatever the operator responded:
+// the response proves nothing about an attempt before it.
 func (c *Courier) userSMSOutcome(result operator.Result, claim ledger.UserSMSClaim) ledger.UserSMSOutcome {
-	outcome := ledger.UserSMSOutcome{
-		State: ledger.UserSMSDue, MaybeSent: result.Outcome == operator.Unknown && !result.DuplicateKey,
-	}
+	maybeSent := result.Outcome == operator.Unknown && !result.DuplicateKey || claim.Unleased
 	switch {
 	case result.Outcome == operator.Succeeded, result.DuplicateKey && claim.MayHaveBeenSent:
-		outcome.State = ledger.UserSMSSent
+		return ledger.UserSMSOutcome{State: ledger.UserSMSSent}
 	case result.Outcome == operator.Refused:
-		outcome.State = ledger.UserSMSFailed
+		return ledger.UserSMSOutcome{State: ledger.UserSMSFailed}
 	case claim.Attempts < len(c.SMSRetryDelays):
-		outcome.NextAttemptAt = ledger.Timestamp(c.Now()).Add(c.SMSRetryDelays[claim.Attempts])
-	case result.Outcome == operator.NotApplied && !claim.MayHaveBeenSent:
-		outcome.State = ledger.UserSMSFailed
+		next := ledger.Timestamp(c.Now()).Add(c.SMSRetryDelays[claim.Attempts])
+		return ledger.UserSMSOutcome{State: ledger.UserSMSDue, NextAttemptAt: next, MaybeSent: maybeSent}
+	case result.Outcome == operator.NotApplied && !claim.MayHaveBeenSent && !claim.Unleased:
+		return ledger.UserSMSOutcome{State: ledger.UserSMSFailed}
 	default:
-		outcome.State = ledger.UserSMSUnknown
+		return ledger.UserSMSOutcome{State: ledger.UserSMSUnknown, MaybeSent: maybeSent}
 	}
-	return outcome
 }

@@ -108,7 +108,7 @@ func TestUserSMSOutcomes(t *testing.T) {
 func TestUserSMSDuplicateWithoutEarlierSend(t *testing.T) {
 	k := deliverytest.New(t)
 	k.Operator.UserSMSFunc = func(operator.UserSMSCall) operator.Result { return operator.Result{DuplicateKey: true} }
-	e := k.StoreFinalPayment("DemoShop_1", ledger.Successful)
+	e := k.StoreFinalPayment("DemoShop_1", ledger.Successful, func(e *ledger.Entry) { e.Outbox.URL = "" })
 	for range len(k.Courier.SMSRetryDelays) {
 		if e = sendUserSMS(k, e); e.UserSMS.State != ledger.UserSMSDue {
 			t.Fatalf("the SMS is %q after duplicates only, want due", e.UserSMS.State)
@@ -116,6 +116,29 @@ func TestUserSMSDuplicateWithoutEarlierSend(t *testing.T) {
 	}
 	if e = sendUserSMS(k, e); e.UserSMS.State != ledger.UserSMSUnknown {
 		t.Errorf("the SMS is %q after the last attempt, want unknown", e.UserSMS.State)
+	}
+}
+
+// decision "user-sms": the relay's attempt has no lease, so it may repeat one that sent the SMS and left no trace. Its
+// response proves nothing about that one: after the resend window nothing is sent.
+func TestUserSMSAfterAnAttemptWithoutTrace(t *testing.T) {
+	for name, result := range map[string]operator.Result{
+		"not applied":     {Outcome: operator.NotApplied},
+		"a duplicate key": {DuplicateKey: true},
+		"no response":     {},
+	} {
+		k := deliverytest.New(t)
+		k.Operator.UserSMSFunc = func(operator.UserSMSCall) operator.Result { return result }
+		e := k.StoreFinalPayment("DemoShop_1", ledger.Successful)
+		if e = sendUserSMS(k, e); e.UserSMS.State != ledger.UserSMSDue || !e.UserSMS.MaybeSent {
+			t.Errorf("%s: after the relay's attempt %+v, want it due and maybe sent", name, e.UserSMS)
+		}
+		k.Clock.Advance(24 * time.Hour)
+		e.ClaimUserSMS(k.Clock.Now())
+		if e = sendUserSMS(k, e); e.UserSMS.State != ledger.UserSMSUnknown {
+			t.Errorf("%s: a day later %+v, want unknown", name, e.UserSMS)
+		}
+		k.AssertUserSMSCalls(t, 1)
 	}
 }
 

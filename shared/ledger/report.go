@@ -123,6 +123,7 @@ func (e *Entry) UserSMSClaim() UserSMSClaim {
 	return UserSMSClaim{
 		Attempts: s.Attempts, UnrecordedAttempts: s.UnrecordedAttempts,
 		MayHaveBeenSent: s.MaybeSent || s.UnrecordedAttempts > 1 || afterRelay,
+		Unleased:        s.UnrecordedAttempts == 0 && e.Outbox.URL != "",
 	}
 }
 

@@ -23,11 +23,14 @@ const (
 )
 
 // UserSMSClaim is a claim of an attempt to send the payer's SMS. The pair of Attempts and UnrecordedAttempts is its
-// fence, as of a DeliveryClaim. MayHaveBeenSent is true if an earlier attempt may have reached the operator.
+// fence, as of a DeliveryClaim. MayHaveBeenSent is true if an earlier attempt may have reached the operator. Unleased is
+// true of the relay's claim, which no write precedes. The stream may repeat its record, so the attempt may follow
+// another one that left no trace.
 type UserSMSClaim struct {
 	Attempts           int
 	UnrecordedAttempts int
 	MayHaveBeenSent    bool
+	Unleased           bool
 }
 
 // Due is true if the payer's SMS is due for an attempt.
@@ -56,7 +59,8 @@ func (s *UserSMS) Postpone(now, next time.Time) bool {
 }
 
 // UserSMSOutcome is the outcome of an attempt to send the payer's SMS. State is permanent, or UserSMSDue for a retry at
-// NextAttemptAt. MaybeSent is true if this attempt may have reached the operator without proof.
+// NextAttemptAt. MaybeSent is true if this attempt, or one that it may follow, may have reached the operator without
+// proof.
 type UserSMSOutcome struct {
 	State         UserSMSState
 	NextAttemptAt time.Time

@@ -102,5 +102,9 @@ func TestUserSMSMayHaveBeenSent(t *testing.T) {
 		if got := e.UserSMSClaim().MayHaveBeenSent; got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+		wantUnleased := e.UserSMS.UnrecordedAttempts == 0 && e.Outbox.URL != ""
+		if got := e.UserSMSClaim().Unleased; got != wantUnleased || got != (c.before == nil) {
+			t.Errorf("%s: unleased %v, want it of the relay's only", name, got)
+		}
 	}
 }
