@@ -15,6 +15,9 @@ const (
 	// slowThreshold is how long an attempt may last before its server counts as slow. The fast path waits for each
 	// response, so a slow server would delay the notifications behind it.
 	slowThreshold = 3 * time.Second
+	// QuickThreshold is how long an attempt may last that shows that a slow server is well again. It is the shortest
+	// time that the fast path gives a server. So one that is slower whenever it is asked is cut off once, and not again.
+	QuickThreshold = time.Second
 	// HealthRetention is how long failures are kept after the last one that was stored: longer than any delivery
 	// schedule. A disabled URL is kept without limit.
 	HealthRetention = 7 * 24 * time.Hour
@@ -61,7 +64,8 @@ type Health struct {
 	LastReason string
 	LastStatus int
 	ChangedAt  time.Time
-	// Slow is true if the server's last attempt, failed or not, took longer than slowThreshold.
+	// Slow is true after an attempt, failed or not, that was cut off or took longer than slowThreshold, until one takes
+	// at most QuickThreshold.
 	Slow bool
 	// DisabledAt is when a 410 or a person disabled the URL; zero while it is enabled.
 	DisabledAt time.Time
@@ -78,15 +82,22 @@ func (h Health) Enabled() bool { return h.DisabledAt.IsZero() }
 // AfterAttempt returns the health after an attempt that did not end in Gone. changed is false if there is nothing to
 // store: a success of a healthy server, or another failure of a server whose fast path is closed already. So a healthy
 // server costs no write, and a failing one costs few. A failure that began before the server's recovery does not count:
-// a request that hung during the outage must not close the fast path again.
+// a request that hung during the outage must not close the fast path again. An attempt that was cut off is no failure,
+// it only makes the server slow.
 func (h Health) AfterAttempt(result Result, now time.Time) (next Health, changed bool) {
 	next = h
 	recovered := h.Version > 0 && h.Failures == 0 && !h.Slow
 	if recovered && result.Outcome != Delivered && now.Add(-result.Duration).Before(h.ChangedAt) {
 		return h, false
 	}
-	next.ChangedAt, next.Slow = now, result.Duration > slowThreshold
-	if result.Outcome == Delivered {
+	next.ChangedAt = now
+	if isSlow := result.Outcome == CutOff || result.Duration > slowThreshold; isSlow || result.Duration <= QuickThreshold {
+		next.Slow = isSlow
+	}
+	switch result.Outcome {
+	case CutOff:
+		return next, !h.Slow
+	case Delivered:
 		next.Failures, next.LastReason, next.LastStatus = 0, "", 0
 		return next, h.Failures > 0 || next.Slow != h.Slow
 	}

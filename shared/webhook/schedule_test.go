@@ -87,6 +87,7 @@ func TestHealth(t *testing.T) {
 	down := func(failures int) Health {
 		return Health{Failures: failures, LastReason: ReasonServer, LastStatus: 500, ChangedAt: start}
 	}
+	cutOff := Result{Outcome: CutOff}
 	slow, healthy := Health{ChangedAt: start, Slow: true}, Health{ChangedAt: start}
 	notWritten := Health{}
 	for _, c := range []struct {
@@ -109,7 +110,15 @@ func TestHealth(t *testing.T) {
 		{"a response after 3 seconds", Health{}, delivered(3 * time.Second), notWritten, false},
 		{"a slower one", Health{}, delivered(3*time.Second + time.Millisecond), slow, false},
 		{"another slow one", slow, delivered(3*time.Second + time.Millisecond), notWritten, false},
-		{"a quick one of a slow server", slow, delivered(0), healthy, true},
+		{"a quick one of a slow server", slow, delivered(QuickThreshold), healthy, true},
+		{"one in between of a slow server", slow, delivered(QuickThreshold + time.Millisecond), notWritten, false},
+		{"one in between of a slow server after failures", Health{Failures: 5, Slow: true, ChangedAt: start},
+			delivered(2 * time.Second), slow, false},
+		{"a quick failure of a slow server", slow, failed, down(1), true},
+		{"one that was cut off", Health{}, cutOff, slow, false},
+		{"another one that was cut off", slow, cutOff, notWritten, false},
+		{"one that was cut off after failures", down(4), cutOff,
+			Health{Failures: 4, LastReason: ReasonServer, LastStatus: 500, ChangedAt: start, Slow: true}, false},
 	} {
 		after, changed := c.before.AfterAttempt(c.result, start)
 		if changed != (c.want != notWritten) {

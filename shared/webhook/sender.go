@@ -29,8 +29,13 @@ const (
 	Failed    Outcome = iota // try again, on the schedule
 	Delivered                // 2xx
 	Gone                     // 410: disable the endpoint
-	NotSent                  // NotAfter had passed: no byte of the body was sent
+	NotSent                  // NotAfter or the caller's time had passed: no byte of the body was sent
+	CutOff                   // the caller's time ended before a response: the notification may have arrived
 )
+
+// ErrCutOff is the cause of a context whose caller cannot wait longer for a response, although the server may still be
+// within the attempt's own timeout. Such an attempt is CutOff, which is no failure of the server.
+var ErrCutOff = errors.New("webhook: no response within the caller's time")
 
 // Request is one notification to post.
 type Request struct {
@@ -55,7 +60,7 @@ type Result struct {
 	Outcome Outcome
 	// Status is the HTTP status, 0 without a response.
 	Status int
-	// Reason is one of the Reason constants; "" when delivered. It contains no text of the server.
+	// Reason is one of the Reason constants; "" when delivered or cut off. It contains no text of the server.
 	Reason string
 	// RetryAfter is the wait that the server requested, at most MaxRetryAfter; 0 for none.
 	RetryAfter time.Duration
@@ -81,7 +86,8 @@ func NewSender(client *http.Client, timeout time.Duration, now func() time.Time)
 // CloseIdle closes idle connections. Call it at the end of an invocation: the connections of a frozen function die.
 func (s *Sender) CloseIdle() { s.client.CloseIdleConnections() }
 
-// Deliver makes one attempt and reports every failure in the Result. It ends when ctx or the timeout does.
+// Deliver makes one attempt and reports every failure in the Result. It ends when ctx or the timeout does. If the cause
+// of ctx's end is ErrCutOff, the attempt is CutOff.
 func (s *Sender) Deliver(ctx context.Context, r Request) Result {
 	start := s.now()
 	result := s.post(ctx, r, start)
@@ -97,9 +103,10 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	if !r.NotAfter.IsZero() {
 		timeout = min(timeout, r.NotAfter.Sub(at))
 	}
-	if timeout <= 0 {
+	if timeout <= 0 || isCutOff(ctx) {
 		return Result{Outcome: NotSent}
 	}
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	body := func() (io.ReadCloser, error) {
@@ -118,10 +125,12 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	request.Header.Set(HeaderSignature, Sign(r.Secrets, r.ID, at, r.Body))
 
 	response, err := s.client.Do(request)
-	if errors.Is(err, errLate) {
+	switch {
+	case errors.Is(err, errLate):
 		return Result{Outcome: NotSent}
-	}
-	if err != nil {
+	case err != nil && isCutOff(caller):
+		return Result{Outcome: CutOff}
+	case err != nil:
 		return Result{Reason: failureReason(err)}
 	}
 	// Only the status decides: a response with a truncated or slow body is still a response.
@@ -137,6 +146,9 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 	result.Body = kept
 	return result
 }
+
+// isCutOff reports whether the caller's time is over.
+func isCutOff(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrCutOff) }
 
 // errLate ends a request whose NotAfter has passed before its body was sent.
 var errLate = errors.New("webhook: the time of the attempt is over")

@@ -247,6 +247,31 @@ func TestCallerDeadlineIsRespected(t *testing.T) {
 	}
 }
 
+// A caller that has no more time cuts an attempt off, which is no failure. One that begins too late sends nothing.
+func TestCutOff(t *testing.T) {
+	arrived, over := make(chan struct{}, 1), make(chan struct{})
+	url := newServer(t, func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-over
+	})
+	defer close(over)
+	sender := NewSender(outgoing.NewClient(outgoing.Policy{AllowLoopback: true}, nil), time.Minute, time.Now)
+	ctx, cutOff := context.WithCancelCause(t.Context())
+	go func() {
+		<-arrived
+		cutOff(ErrCutOff)
+	}()
+	result := sender.Deliver(ctx, newRequest(url))
+	result.Duration = 0
+	assertResult(t, result, Result{Outcome: CutOff})
+	result = sender.Deliver(ctx, newRequest(url))
+	result.Duration = 0
+	assertResult(t, result, Result{Outcome: NotSent})
+	if len(arrived) != 0 {
+		t.Error("a request was sent after the caller's time")
+	}
+}
+
 // frozenTransport freezes the function after the connection is open and before the request is written.
 type frozenTransport struct{ freeze func() }
 
