@@ -7,6 +7,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ import (
 )
 
 const (
-	// saveHealthTimeout bounds the write of an endpoint's health. The attempt before it may have used up its own time.
+	// saveHealthTimeout bounds the write of an endpoint's health, unless the courier has another bound. The attempt before
+	// it may have used up its own time.
 	saveHealthTimeout = time.Second
 	// maxSaveHealthAttempts bounds how often health is read again because a concurrent write came first.
 	maxSaveHealthAttempts = 8
@@ -40,6 +42,8 @@ type Courier struct {
 	Health   webhook.HealthStore
 	Sender   *webhook.Sender
 	Schedule webhook.Schedule
+	// HealthTimeout bounds the write of an endpoint's health after an attempt; 0 means a second.
+	HealthTimeout time.Duration
 	// Operators send the payer's SMS. SMSTimeout bounds one attempt; SMSRetryDelays has the wait before each retry.
 	Operators      *operator.DriverDirectory
 	SMSTimeout     time.Duration
@@ -92,9 +96,10 @@ type Attempt struct {
 	NotAfter time.Time
 }
 
-// PostNotification makes one delivery attempt and returns the change of its entry. Without an attempt, because NotAfter
-// has passed, the change is nil. A 410 whose endpoint could not be stored as disabled counts as any other failure: the
-// endpoint is still enabled.
+// PostNotification makes one delivery attempt and returns the change of its entry. The change is nil without an attempt,
+// because NotAfter has passed, and without an outcome, because ctx ended by webhook.ErrCutOff: no attempt is spent, and
+// the server is slow. A 410 whose endpoint could not be stored as disabled counts as any other failure: the endpoint is
+// still enabled.
 func (c *Courier) PostNotification(
 	ctx context.Context, e *ledger.Entry, attempt Attempt, line *telemetry.LogLine,
 ) EntryChange {
@@ -112,6 +117,9 @@ func (c *Courier) PostNotification(
 	healthErr := c.saveHealth(ctx, target.Health, result, now)
 	if healthErr != nil {
 		line.SetCause(healthErr)
+	}
+	if result.Outcome == webhook.CutOff {
+		return nil
 	}
 	if result.Outcome == webhook.Delivered {
 		line.Increment(telemetry.DeliveredNotifications)
@@ -147,7 +155,7 @@ func (c *Courier) PostNotification(
 func (c *Courier) saveHealth(
 	ctx context.Context, health webhook.Health, result webhook.Result, now time.Time,
 ) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveHealthTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(c.HealthTimeout, saveHealthTimeout))
 	defer cancel()
 	for range maxSaveHealthAttempts {
 		change, save := health.AfterAttempt, c.Health.SaveHealth

@@ -64,6 +64,28 @@ func endpoint(k *deliverytest.DeliveryFixture) webhook.Endpoint {
 	return webhook.Endpoint{MerchantID: "demo0001", URL: k.MerchantServer.URL + "/demo"}
 }
 
+// An attempt that its caller cuts off changes nothing of the entry, and makes the server slow.
+func TestCutOff(t *testing.T) {
+	k := deliverytest.New(t)
+	ctx, cutOff := context.WithCancelCause(t.Context())
+	over := make(chan struct{})
+	k.MerchantServer.RespondFunc("/demo", func(http.ResponseWriter, *http.Request) {
+		cutOff(webhook.ErrCutOff)
+		<-over
+	})
+	defer close(over)
+	e := storeFailed(k, "DemoShop_1", "/demo")
+	line := telemetry.NewLogLine("relay", k.Clock.Now())
+	attempt := delivery.Attempt{DeliveryClaim: *e.Outbox.HeadClaim(), Target: mustFindTarget(t, k, e)}
+	if change := k.Courier.PostNotification(ctx, e, attempt, line); change != nil {
+		t.Error("the attempt changes the entry")
+	}
+	if health := k.HealthStore.Stored(endpoint(k)); !health.Slow || health.Failures != 0 {
+		t.Errorf("health %+v, want a slow server without failures", health)
+	}
+	k.AssertReceived(t, 1)
+}
+
 // The signature verifies with the official library of Standard Webhooks, under both live secrets.
 func TestNotificationIsSigned(t *testing.T) {
 	k := deliverytest.New(t)
