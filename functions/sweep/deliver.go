@@ -9,12 +9,9 @@ import (
 	"mobilegateway/shared/telemetry"
 )
 
-// maxFailingServerSlots bounds the concurrent attempts at a failing server, maxSlowServerSlots those at a slow one,
-// by the server's stored health.
-const (
-	maxFailingServerSlots = 2
-	maxSlowServerSlots    = 8
-)
+// maxFailingServerSlots bounds the concurrent attempts at a failing server, by its stored health. A server that is only
+// slow has no such bound: all its notifications come here, so they wait in line as long as this pass finds it well.
+const maxFailingServerSlots = 2
 
 // parkedAlarmAge is how long a parked notification counts for the alarm of stalled work: a merchant that is gone must
 // not keep it on.
@@ -33,12 +30,9 @@ func (p *pass) prepareDelivery(ctx context.Context, e *ledger.Entry) (preparedJo
 	if !target.Enabled() {
 		return preparedJob{do: p.park}, nil
 	}
-	server, most := target.Server(), maxFailingServerSlots
-	switch {
-	case target.AllowsFastPath():
-		most = 0
-	case target.Failures == 0:
-		most = maxSlowServerSlots
+	server, most := target.Server(), 0
+	if target.Failures > 0 && !target.AllowsFastPath() {
+		most = maxFailingServerSlots
 	}
 	dependencies := []dependency{{serverOf, server.MerchantID + " " + server.Origin}, {merchantOf, server.MerchantID}}
 	do := func(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
