@@ -3,9 +3,9 @@
 // one. The relay notifies the merchant, and the payer of a payment by SMS.
 //
 // It posts a final status without a lease of its own: for a short time after the write, a new notification belongs to
-// the relay. It does not retry: the sweep delivers what the relay did not. Its invariants: it leaves an old stream
-// image to the sweep; it leases the post of a status that another one may follow; a failed delivery never fails the
-// batch.
+// the relay. It does not retry: the sweep delivers what the relay did not. Its invariants: nothing of an invocation runs
+// after its return, because Lambda freezes the function then; it leaves an old stream image to the sweep; it leases the
+// post of a status that another one may follow; a failed delivery never fails the batch.
 package relay
 
 import (
@@ -15,25 +15,16 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/task"
 	"mobilegateway/shared/telemetry"
+	"mobilegateway/shared/webhook"
 )
 
 const (
-	// storeMargin is the part of the invocation's time that no delivery uses. It leaves time to store the endpoint's
-	// health and the result.
-	storeMargin = 4 * time.Second
-	// maxInFlight bounds the records of earlier batches that one process still delivers. Further batches are left to
-	// the sweep.
-	maxInFlight = 200
-	// maxInFlightPerMerchant bounds the records of one merchant: four batches. A merchant can use a new server, without
-	// known health, for each order. The bound leaves room for other merchants if all of them hang.
-	maxInFlightPerMerchant = 100
 	// clockMargin is how long before the end of its fast lease a post must be written. The sweep leases after the
 	// lease, by a clock that may be ahead.
 	clockMargin = 5 * time.Second
@@ -41,9 +32,24 @@ const (
 	leftToSweep = "left-to-sweep"
 )
 
-// MaxBatchWait bounds how long a batch delays the next one of the stream, and how long the relay waits for the operator
-// to accept the payer's SMS. The sweep retries a slower SMS under the same key.
-const MaxBatchWait = 2 * time.Second
+// Limits bound the steps of an invocation, which ends within Send and twice Store. A batch delays the next one of the
+// stream by no more.
+type Limits struct {
+	// Prepare bounds the reads and the lease before a post, so that the post has Send without Prepare at least.
+	Prepare time.Duration
+	// Send bounds the post and the payer's SMS, with all that comes before them. Then they are cut off.
+	Send time.Duration
+	// Store is what each of the two writes after them gets at least: the server's health, and the results.
+	Store time.Duration
+}
+
+// ShippedLimits returns the limits of a deployment. An invocation ends within 2.5 seconds.
+func ShippedLimits() Limits {
+	return Limits{Prepare: 2*time.Second - webhook.QuickThreshold, Send: 2 * time.Second, Store: time.Second / 4}
+}
+
+// total is the longest duration of an invocation.
+func (l Limits) total() time.Duration { return l.Send + 2*l.Store }
 
 // Relay delivers the notifications of stream records.
 type Relay struct {
@@ -53,17 +59,13 @@ type Relay struct {
 	DecodeImage func(image []byte) (*ledger.Entry, error)
 	// StackName is the name of the deployed stack, a dimension of the metrics.
 	StackName string
-	// MaxBatchWait bounds how long an invocation waits for its batch; 0 means no bound.
-	MaxBatchWait time.Duration
+	Limits    Limits
 	// Start starts the goroutines of a batch; nil means the go statement.
 	Start task.Starter
 	Now   func() time.Time
 	Log   io.Writer
 
-	inFlight atomic.Int64
-
-	mutex              sync.Mutex
-	inFlightByMerchant map[string]int // records in progress by merchant id
+	hanging hangingServers
 }
 
 // streamEvent is the Lambda event of a batch of stream records.
@@ -83,53 +85,18 @@ type batchResponse struct {
 }
 
 // Invoke implements lambda.Handler of aws-lambda-go. It delivers the records of a batch concurrently, so that a slow
-// server does not delay other merchants. A record that takes longer than MaxBatchWait continues during the next
-// invocations. If Lambda freezes the function meanwhile, the sweep delivers the entry under the same id.
+// server does not delay other merchants, and returns after the last one. What is not delivered within the limits stays
+// due, and the sweep delivers it under the same id.
 func (r *Relay) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	var batch streamEvent
 	if err := json.Unmarshal(payload, &batch); err != nil {
 		return nil, err
 	}
-	done := make(chan struct{})
-	if r.inFlight.Load() >= maxInFlight {
-		r.leaveToSweep(batch)
-	} else {
-		r.inFlight.Add(int64(len(batch.Records)))
-		r.Start.Start(func() { r.deliverBatch(ctx, batch, done) })
-		r.waitForBatch(done)
-	}
-	return json.Marshal(batchResponse{BatchItemFailures: []struct{}{}})
-}
-
-// leaveToSweep writes one log line for each record of a batch that is not taken up.
-func (r *Relay) leaveToSweep(batch streamEvent) {
-	for _, record := range batch.Records {
-		r.logRecord(record.EventID, func(line *telemetry.LogLine) error {
-			entry, err := r.DecodeImage(record.DynamoDB.NewImage)
-			if err == nil {
-				describeEntry(line, entry)
-				line.SetOutcome(leftToSweep)
-			}
-			return err
-		})
-	}
-}
-
-// deliverBatch delivers the records of a batch and closes done. It may outlive its invocation, but not the invocation's
-// deadline.
-func (r *Relay) deliverBatch(ctx context.Context, batch streamEvent, done chan<- struct{}) {
-	defer close(done)
-	deadline, hasDeadline := ctx.Deadline()
-	ctx = context.WithoutCancel(ctx)
-	if hasDeadline {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-storeMargin))
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, r.Limits.total())
+	defer cancel()
 	var group sync.WaitGroup
 	for _, record := range batch.Records {
 		r.Start.Go(&group, func() {
-			defer r.inFlight.Add(-1)
 			r.logRecord(record.EventID, func(line *telemetry.LogLine) error {
 				return r.deliverEntry(ctx, record.DynamoDB.NewImage, line)
 			})
@@ -137,20 +104,7 @@ func (r *Relay) deliverBatch(ctx context.Context, batch streamEvent, done chan<-
 	}
 	group.Wait()
 	r.Courier.Sender.CloseIdle()
-}
-
-// waitForBatch waits for a batch, at most MaxBatchWait.
-func (r *Relay) waitForBatch(done <-chan struct{}) {
-	if r.MaxBatchWait == 0 {
-		<-done
-		return
-	}
-	timer := time.NewTimer(r.MaxBatchWait)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
+	return json.Marshal(batchResponse{BatchItemFailures: []struct{}{}})
 }
 
 // logRecord processes a record and writes one log line. After an error the entry is left to the sweep.
@@ -181,40 +135,55 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 		return err
 	}
 	describeEntry(line, entry)
-	notification := entry.Outbox.Head()
-	if !entry.Outbox.WakesRelay() || notification.NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {
+	if !entry.Outbox.WakesRelay() || entry.Outbox.Head().NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {
 		line.SetOutcome("not-ours")
 		return nil
 	}
-	releaseSlot, acquired := r.acquireSlot(entry.Merchant.ID)
-	if !acquired {
-		line.SetOutcome(leftToSweep)
-		return nil
-	}
-	defer releaseSlot()
+	sending, cancel := context.WithTimeoutCause(ctx, r.Limits.Send, webhook.ErrCutOff)
+	defer cancel()
 	var made changes
 	var group sync.WaitGroup
+	defer group.Wait() // also after a panic: nothing may go on after the invocation
 	if entry.UserSMS.State == ledger.UserSMSDue {
-		r.Start.Go(&group, func() { r.sendUserSMS(ctx, entry, &made) })
+		r.Start.Go(&group, func() { r.sendUserSMS(sending, entry, &made) })
 	}
-	target, targetErr := r.Courier.FindTarget(ctx, entry)
-	if targetErr == nil && target.AllowsFastPath() {
-		claim := entry.Outbox.HeadClaim()
-		if !notification.Status.Final() {
-			entry, claim, err = r.leaseIntermediate(ctx, entry)
-		}
-		if claim != nil {
-			notAfter := notification.NextAttemptAt.Add(-clockMargin)
-			attempt := delivery.Attempt{DeliveryClaim: *claim, Target: target, NotAfter: notAfter}
-			made.post = r.Courier.PostNotification(ctx, entry, attempt, line)
-		}
-	}
+	known, posted, postErr := r.post(sending, entry, line)
+	made.post = posted
 	line.SetOutcome("posted")
 	if made.post == nil {
 		line.SetOutcome(leftToSweep)
 	}
 	group.Wait()
-	return cmp.Or(err, r.storeResults(ctx, entry, line, made), targetErr)
+	return cmp.Or(r.storeResults(ctx, known, line, made), postErr)
+}
+
+// post posts the first notification of the outbox, and returns the entry as it is then known. posted is nil if nothing
+// was posted, or if the post was cut off: it may have arrived, spends no attempt, and stays due.
+func (r *Relay) post(
+	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine,
+) (known *ledger.Entry, posted delivery.EntryChange, err error) {
+	preparing, cancel := context.WithTimeout(ctx, r.Limits.Prepare)
+	defer cancel()
+	notification := entry.Outbox.Head()
+	target, err := r.Courier.FindTarget(preparing, entry)
+	if err != nil || !target.AllowsFastPath() || r.hanging.tooMany(entry.Merchant.ID, r.Now()) {
+		return entry, nil, err
+	}
+	claim := entry.Outbox.HeadClaim()
+	if !notification.Status.Final() {
+		entry, claim, err = r.leaseIntermediate(preparing, entry)
+	}
+	if err = cmp.Or(err, preparing.Err()); err != nil || claim == nil {
+		return entry, nil, err
+	}
+	notAfter := notification.NextAttemptAt.Add(-clockMargin)
+	attempt := delivery.Attempt{DeliveryClaim: *claim, Target: target, NotAfter: notAfter}
+	posted = r.Courier.PostNotification(ctx, entry, attempt, line)
+	if posted == nil && ctx.Err() != nil {
+		r.hanging.add(target.Server(), r.Now())
+		err = context.Cause(ctx)
+	}
+	return entry, posted, err
 }
 
 // leaseIntermediate leases the post of a status that another one may follow. Without it, a repeated record of the
@@ -224,9 +193,10 @@ func (r *Relay) leaseIntermediate(
 	ctx context.Context, image *ledger.Entry,
 ) (entry *ledger.Entry, claim *ledger.DeliveryClaim, err error) {
 	id, now := image.Outbox.Head().ID, ledger.Timestamp(r.Now())
-	leased, made, err := delivery.Store(ctx, r.Book, image, func(e *ledger.Entry) ledger.Transition {
+	leased, made, err := r.Book.ChangeKnown(ctx, image, func(e *ledger.Entry) (ledger.Transition, error) {
 		head := e.Outbox.Head()
-		return ledger.LeaseFastDelivery.If(head != nil && head.ID == id && e.Outbox.ClaimFastDelivery(now) != nil)
+		isFirst := head != nil && head.ID == id && e.Outbox.ClaimFastDelivery(now) != nil
+		return ledger.LeaseFastDelivery.If(isFirst), nil
 	})
 	switch {
 	case err != nil:
@@ -243,26 +213,6 @@ func describeEntry(line *telemetry.LogLine, entry *ledger.Entry) {
 	line.SetMerchant(entry.Merchant.Name)
 	line.SetTransactionKey(entry.ID)
 	line.SetOperator(entry.Route.Operator)
-}
-
-// acquireSlot reserves one of a merchant's slots. acquired is false if all are in use.
-func (r *Relay) acquireSlot(merchantID string) (releaseSlot func(), acquired bool) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.inFlightByMerchant[merchantID] >= maxInFlightPerMerchant {
-		return nil, false
-	}
-	if r.inFlightByMerchant == nil {
-		r.inFlightByMerchant = map[string]int{}
-	}
-	r.inFlightByMerchant[merchantID]++
-	return func() {
-		r.mutex.Lock()
-		defer r.mutex.Unlock()
-		if r.inFlightByMerchant[merchantID]--; r.inFlightByMerchant[merchantID] == 0 {
-			delete(r.inFlightByMerchant, merchantID)
-		}
-	}, true
 }
 
 // sendUserSMS sends the payer's SMS, while the fast lease lasts. A panic in its goroutine would end the process, so it
@@ -293,11 +243,19 @@ func (c changes) apply(e *ledger.Entry) ledger.Transition {
 }
 
 // storeResults stores the changes of the attempts in one write. It writes nothing if they change nothing, as after a
-// repeated record.
+// repeated record. The function may have been frozen during the attempts: then the invocation's time is over, and the
+// write has a short time of its own.
 func (r *Relay) storeResults(
 	ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine, made changes,
 ) error {
-	stored, transition, err := delivery.Store(ctx, r.Book, entry, made.apply)
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.Limits.Store)
+		defer cancel()
+	}
+	stored, transition, err := r.Book.ChangeKnown(ctx, entry, func(e *ledger.Entry) (ledger.Transition, error) {
+		return made.apply(e), nil
+	})
 	if err == nil && transition.Row().Changes&ledger.PartUserSMS != 0 && stored.UserSMS.GivenUp() {
 		line.Increment(telemetry.UserSMSFailures)
 	}

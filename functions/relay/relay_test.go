@@ -47,10 +47,14 @@ var (
 
 func newFixture(t testing.TB) *relayFixture {
 	t.Helper()
-	k := deliverytest.New(t)
+	return newFixtureOf(deliverytest.New(t))
+}
+
+// newFixtureOf returns a fixture with a relay of its parts. Its limits are those of a very slow machine.
+func newFixtureOf(k *deliverytest.DeliveryFixture) *relayFixture {
 	return &relayFixture{k, &relay.Relay{
 		Book: k.Book, Courier: k.Courier, DecodeImage: dynamo.DecodeImage, Now: k.Clock.Now, Log: k.LogLines,
-		StackName: stack,
+		StackName: stack, Limits: relay.Limits{Prepare: time.Minute, Send: time.Minute, Store: time.Minute},
 	}}
 }
 

@@ -10,8 +10,8 @@ import (
 	"mobilegateway/shared/wiring"
 )
 
-// As it ships, the relay waits 2 seconds for the payer's SMS and 2.5 for a batch: each wait delays the next batch.
-func TestShippedWaits(t *testing.T) {
+// As it ships, the relay has the limits that its tests use, also for the write of a server's health.
+func TestShippedLimits(t *testing.T) {
 	environment := map[string]string{
 		settings.StackName: stack, settings.LedgerTable: "ledger", settings.MerchantTable: "merchants",
 		settings.OperatorCredentialsSecret: "operators", settings.WebhookKeySecret: "webhooks",
@@ -27,7 +27,8 @@ func TestShippedWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	shipped, isRelay := handler.(*relay.Relay)
-	if !isRelay || shipped.MaxBatchWait != 2500*time.Millisecond || shipped.Courier.SMSTimeout != 2*time.Second {
-		t.Errorf("%+v, want 2.5 s for a batch and 2 s for an SMS", handler)
+	want := relay.Limits{Prepare: time.Second, Send: 2 * time.Second, Store: 250 * time.Millisecond}
+	if !isRelay || shipped.Limits != want || shipped.Courier.HealthTimeout != want.Store {
+		t.Errorf("%+v, want the limits %+v", handler, want)
 	}
 }

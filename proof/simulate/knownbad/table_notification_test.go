@@ -118,11 +118,11 @@ var notificationVariants = []variant{
 		name: "old-image-posted", breaks: "the relay posts an old stream image", invariants: []int{4},
 		world: repeatedRecords.with(choices{"lateness of the stream": 3}),
 		edits: []edit{{
-			"functions/relay/relay.go", "|| notification.NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {",
-			"|| notification == nil {",
+			"functions/relay/relay.go", "|| entry.Outbox.Head().NextAttemptAt.Sub(r.Now()) < ledger.FastMargin {",
+			"|| entry.Outbox.Head() == nil {",
 		}, {
 			"functions/relay/relay.go", "notAfter := notification.NextAttemptAt.Add(-clockMargin)",
-			"notAfter := r.Now().Add(time.Hour)",
+			"notAfter := notification.NextAttemptAt.Add(time.Hour)",
 		}, postsWithoutClaim},
 	},
 	{
@@ -134,11 +134,11 @@ var notificationVariants = []variant{
 		name: "image-stored-unconditionally", breaks: "the relay stores its old stream image over newer writes",
 		invariants: []int{2},
 		edits: []edit{{
-			"functions/relay/relay.go", "stored, transition, err := delivery.Store(ctx, r.Book, entry, ",
+			"functions/relay/relay.go", "stored, transition, err := r.Book.ChangeKnown(ctx, entry, ",
 			"read, cancel := context.WithTimeout(context.WithoutCancel(ctx), delivery.StoreTimeout)\n\t" +
 				"defer cancel()\n\tif newer, _ := r.Book.Find(read, entry.Key); newer != nil {\n\t\t" +
 				"entry.Version = newer.Version\n\t}\n\t" +
-				"stored, transition, err := delivery.Store(ctx, r.Book, entry, ",
+				"stored, transition, err := r.Book.ChangeKnown(ctx, entry, ",
 		}},
 	},
 	{
