@@ -173,7 +173,8 @@ func (b *Book) Change(ctx context.Context, key Key, change func(*Entry) (Transit
 }
 
 // ChangeKnown is Change for an entry that was read already, such as a stream image. It saves the read; if the entry has
-// changed since, it costs one more call. It also returns the transition that was stored.
+// changed since, it costs one more call. It also returns the transition that was stored. ErrNotFound also if the entry
+// has expired since, and its key was reserved again: that is another transaction.
 func (b *Book) ChangeKnown(
 	ctx context.Context, known *Entry, change func(*Entry) (Transition, error),
 ) (stored *Entry, made Transition, err error) {
@@ -200,6 +201,9 @@ func (b *Book) ChangeKnown(
 		}
 		if current == nil {
 			return next, t, nil
+		}
+		if !current.CreatedAt.Equal(next.CreatedAt) {
+			return nil, NoTransition, ErrNotFound
 		}
 		known = current
 	}

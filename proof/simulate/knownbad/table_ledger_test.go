@@ -7,8 +7,9 @@ var ledgerVariants = []variant{
 	{
 		name: "unconditional-write", breaks: "a write overwrites the one that came first", invariants: []int{2},
 		edits: []edit{{
-			storeFile, "attributeVersion+\" = :value\", dynamoitem.Number(e.Version-1))",
-			"attributeVersion+\" >= :value\", dynamoitem.Number(0))",
+			storeFile, "attributeVersion + \" = :value AND \"", "attributeVersion + \" >= :value AND \"",
+		}, {
+			storeFile, "condition, dynamoitem.Number(e.Version-1))", "condition, dynamoitem.Number(0))",
 		}},
 	},
 	{

@@ -16,6 +16,7 @@ import (
 // Names of the attributes that keys, indexes, conditions and the stream's filter use.
 const (
 	attributeVersion     = "v"
+	attributeCreatedAt   = "ca"
 	attributeExpireAt    = "expire_at" // the table's time to live; items of other kinds have it too
 	attributeDueShard    = "ds"
 	attributeDueAt       = "da"
@@ -50,7 +51,7 @@ var fields = []field{
 	{"kt", "key_taken", func(e *entry) any { return &e.ForeignKey }},
 	{"ck", "callback_keys", func(e *entry) any { return &e.Route.CallbackKeys }},
 	{"rb", "released_before", func(e *entry) any { return &e.ReleasedBefore }},
-	{"ca", "created_at", func(e *entry) any { return &e.CreatedAt }},
+	{attributeCreatedAt, "created_at", func(e *entry) any { return &e.CreatedAt }},
 	{"sa", "sent_at", func(e *entry) any { return &e.SentAt }},
 	{"ra", "reserved_at", func(e *entry) any { return &e.ReservedAt }},
 	{"ua", "updated_at", func(e *entry) any { return &e.UpdatedAt }},

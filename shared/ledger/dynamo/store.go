@@ -62,13 +62,18 @@ func (s *Store) Insert(ctx context.Context, e *ledger.Entry, _ ledger.Transition
 	return s.putEntry(ctx, "inserting", e, condition, dynamoitem.Number(e.UpdatedAt.Unix()))
 }
 
-// Replace implements ledger.Writer: the condition is the version before.
+// Replace implements ledger.Writer: the condition is the version before, of the same first reservation. A key whose
+// entry expired may have been reserved again, and the versions count from 1 again.
 func (s *Store) Replace(ctx context.Context, e *ledger.Entry, _ ledger.Transition) (*ledger.Entry, error) {
-	return s.putEntry(ctx, "replacing", e, attributeVersion+" = :value", dynamoitem.Number(e.Version-1))
+	const condition = attributeVersion + " = :value AND " + attributeCreatedAt + " = " + createdValue
+	return s.putEntry(ctx, "replacing", e, condition, dynamoitem.Number(e.Version-1))
 }
 
+// createdValue is the name of an entry's creation in a condition.
+const createdValue = ":created"
+
 // putEntry sends a conditional put, and returns the stored entry if the condition is false. If that entry is our own
-// write, whose response was lost, the put counts as done.
+// write, whose response was lost, the put counts as done. The condition may name createdValue beside ":value".
 func (s *Store) putEntry(
 	ctx context.Context, verb string, e *ledger.Entry, condition string, value types.AttributeValue,
 ) (*ledger.Entry, error) {
@@ -77,7 +82,11 @@ func (s *Store) putEntry(
 	if err != nil {
 		return nil, dynamoitem.DescribeError(action, err)
 	}
-	_, err = s.client.PutItem(ctx, s.conditionalPut(encoded, condition, value))
+	put := s.conditionalPut(encoded, condition, value)
+	if strings.Contains(condition, createdValue) {
+		put.ExpressionAttributeValues[createdValue] = encoded[attributeCreatedAt]
+	}
+	_, err = s.client.PutItem(ctx, put)
 	stored, refused := conflictingItem(err)
 	switch {
 	case err == nil:
