@@ -1,6 +1,7 @@
 package accounts_test
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -14,7 +15,9 @@ import (
 	"mobilegateway/gatewayctl/entries"
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
@@ -290,6 +293,41 @@ func TestAccountInUse(t *testing.T) {
 			d.Input = `{"sandbox":{"accounts":{"a1":{"access_token":"renewed"}}}}`
 			d.Apply("operator set -")
 		})
+	}
+}
+
+// An entry that becomes due earlier while the due index is read, page by page, still counts: it must not lose its
+// account.
+func TestAccountOfAMovedEntryIsNotDropped(t *testing.T) {
+	const shard = 0
+	d, shop := gatewayctltest.NewShop(t)
+	d.UseSandboxOperator()
+	d.Input = gatewayctltest.CredentialsOf(t, "sandbox", "a2",
+		gatewayctltest.NewAccount(t, "sandbox", "http://127.0.0.1:2", "t"))
+	d.Apply("operator set -")
+	d.Now = d.Now.Add(5 * time.Minute)
+	numbers := []int{}
+	for number := 1; len(numbers) <= ledgerdynamo.MaxPage; number++ {
+		key := ledger.Key{Kind: ledger.Payment, ID: fmt.Sprintf("%s_%d", shop.Name, number)}
+		if ledger.DueShard(key) == shard {
+			numbers = append(numbers, number)
+		}
+	}
+	for _, number := range numbers[1:] {
+		d.AddDeliveredPayment(shop, number, d.Now, func(e *ledger.Entry) {
+			e.Outbox.Waiting = e.Outbox.Delivered
+			e.Outbox.Waiting[0].NextAttemptAt, e.Outbox.Delivered = d.Now.Add(time.Hour), nil
+		})
+	}
+	moved := d.AddPendingPayment(shop, numbers[0], d.Now, func(e *ledger.Entry) { e.Poll.At = d.Now.Add(2 * time.Hour) })
+	d.Ledger.SetCrashPoint("after "+string(storetest.DueKeys), func() { // the first page has been read
+		moved.Poll.At = d.Now
+		moved.Reschedule()
+		d.Ledger.Overwrite(moved)
+	})
+	d.ExpectFailed("operator set - --replace", "such as payment "+moved.ID)
+	if dueAt := d.MustReadEntry(moved.Key).DueAt; !dueAt.Equal(ledger.Timestamp(d.Now)) {
+		t.Errorf("the entry is due at %s: it was not moved", dueAt)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
@@ -202,15 +201,28 @@ const ReadProgress = 10000
 // ProgressEvery is the number of transactions between two lines of progress.
 const ProgressEvery = 100
 
-// Due reads the entries of the due index.
+// duePasses is how often Due reads the index.
+const duePasses = 2
+
+// Due reads the entries of the due index, each one once. The index is in the order of the due times, and an entry may
+// become due earlier between two pages: from behind the page that is read next to before it. The index also lags. So a
+// second pass reads what the first one missed. Both miss only an entry that moves so during each of them.
 func Due(s *session.Session) iter.Seq2[*ledger.Entry, error] {
 	return entriesOf(func(yield func(Page, error) bool) {
-		for shard := range ledger.DueShards {
-			query := ledger.DueQuery{Shard: shard, Before: s.Now().Add(365 * session.Day), Limit: ledgerdynamo.MaxPage}
+		found := map[ledger.Key]bool{}
+		for pass := range duePasses * ledger.DueShards {
+			query := ledger.DueQuery{Shard: pass % ledger.DueShards, Limit: ledgerdynamo.MaxPage}
+			query.Before = s.Now().Add(365 * session.Day)
 			for more := true; more; more = query.Cursor != "" {
 				page, next, err := s.Stores.Ledger.DueKeys(s, query)
 				query.Cursor = next
-				keys := output.MapAll(page, func(found ledger.DueKey) ledger.Key { return found.Key })
+				var keys []ledger.Key
+				for _, due := range page {
+					if !found[due.Key] {
+						found[due.Key] = true
+						keys = append(keys, due.Key)
+					}
+				}
 				entries, err := readEntries(s, keys, err)
 				if !yield(Page{Entries: entries}, err) {
 					return
