@@ -187,7 +187,7 @@ func (r *Gateway) startFunctions(context.Context) error {
 		r.onClose(func() { _ = out.Close() })
 		function := lambda.NewFunction(lambda.Spec{
 			Name: f.LogicalID, Bootstrap: filepath.Join(r.programsDir(), f.Name, "bootstrap"),
-			Env: r.functionEnvironment(f), Timeout: f.Timeout, Memory: f.MemoryMB,
+			Env: r.functionEnvironment(f), Timeout: f.Timeout, Memory: f.MemoryMB, Freezes: r.config.Freeze,
 			Log:             &functionLog{name: f.Name, file: out, console: r.console},
 			OnProcessChange: func() { offer(r.processesChanged, struct{}{}) },
 		})

@@ -40,6 +40,8 @@ type Config struct {
 	FaultPlan sandbox.FaultSettings
 	// Stubs starts a stub of each operator's platform, and routes the operators to them.
 	Stubs bool
+	// Freeze stops the functions' processes between events, as Lambda does.
+	Freeze bool
 	// RecordCalls records the functions' AWS calls, for tests.
 	RecordCalls bool
 	// Out receives one line per request; nil discards them.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"mobilegateway/internal/childprocess"
 )
 
 // maxInitError bounds the error document of a failed start.
@@ -29,8 +31,14 @@ func (p *process) nextInvocation(w http.ResponseWriter, r *http.Request) {
 		p.firstPoll = time.Now()
 	}
 	p.mu.Unlock()
+	if p.freezes {
+		childprocess.FreezeGroup(p.command.Process)
+	}
 	select {
 	case d := <-p.pending:
+		if p.freezes {
+			childprocess.ThawGroup(p.command.Process)
+		}
 		p.mu.Lock()
 		p.current = d
 		p.mu.Unlock()

@@ -3,7 +3,8 @@
 //
 // A Function starts processes when events need them, at most Spec.MaxProcesses, and reuses them for later events.
 // Further events wait in order of arrival. The next event replaces a process that exceeded the timeout or died.
-// Processes are not frozen between events, and there are no extensions, layers or response streaming.
+// Processes are frozen between events only if Spec.Freezes is set, and there are no extensions, layers or response
+// streaming.
 //
 // The invariant: an event that a process has received is never sent again.
 package lambda
@@ -52,6 +53,9 @@ type Spec struct {
 	Memory int
 	// MaxProcesses is how many events are handled at once. 0: DefaultMaxProcesses.
 	MaxProcesses int
+	// Freezes stops a process while it waits for an event, as Lambda does: whatever an event has left running continues
+	// during the process's next one. Only on Linux.
+	Freezes bool
 	// Log receives stdout and stderr of the processes, one line per Write and one Write at a time. nil discards them.
 	Log io.Writer
 	// OnProcessChange is called after a process started or ended, unless nil. It must not call the Function's Close.

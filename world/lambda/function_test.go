@@ -87,6 +87,33 @@ func TestProcessIsReused(t *testing.T) {
 	}
 }
 
+// A process is stopped between two events, also before its first one, and continues with the next.
+func TestFreezes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux")
+	}
+	f := newFunction(t, "serve", func(s *lambda.Spec) { s.Freezes = true })
+	first, _ := invoke(t, f, `"pid"`)
+	for range 3 {
+		for !isStopped(t, first) {
+			runtime.Gosched()
+		}
+		if again, functionError := invoke(t, f, `"pid"`); functionError || again != first {
+			t.Fatalf("got %s (function error %v), want the first process %s", again, functionError, first)
+		}
+	}
+}
+
+// isStopped reports whether a signal has stopped a process.
+func isStopped(t *testing.T, pid string) bool {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(status, []byte("\nState:\tT"))
+}
+
 func TestMaxProcesses(t *testing.T) {
 	f := newFunction(t, "serve", func(s *lambda.Spec) { s.MaxProcesses = 3 })
 	var wait sync.WaitGroup

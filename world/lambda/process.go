@@ -24,6 +24,7 @@ type process struct {
 	started time.Time
 	secret  string // the first part of the API's path: every user of the machine can reach the port
 	pending chan *invocation
+	freezes bool // while it waits for an event
 	killed  atomic.Bool
 	exited  chan struct{} // closed once the process has ended and its output is written
 
@@ -47,7 +48,7 @@ func startProcess(spec Spec, log *log.Logger) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the Runtime API: %w", err)
 	}
-	p := &process{secret: rand.Text(), pending: make(chan *invocation), exited: make(chan struct{})}
+	p := &process{secret: rand.Text(), pending: make(chan *invocation), exited: make(chan struct{}), freezes: spec.Freezes}
 	p.server = &http.Server{Handler: p.routes(), ReadHeaderTimeout: 5 * time.Second}
 	p.command = exec.Command(spec.Bootstrap)
 	p.command.Dir = filepath.Dir(spec.Bootstrap)
