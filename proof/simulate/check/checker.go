@@ -34,6 +34,7 @@ type Checker struct {
 	runbooks
 	writes
 	reasons
+	invocations
 }
 
 // New makes a checker of a deployment. Watch completes it.
@@ -48,7 +49,7 @@ func New(d *deployment.Deployment, streamOff *outside.Window) *Checker {
 		},
 		notifications: notifications{base: b}, callbacks: callbacks{base: b, released: map[ledger.Key]bool{}},
 		isolation: isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
-		writes: writes{b}, reasons: reasons{b},
+		writes: writes{b}, reasons: reasons{b}, invocations: invocations{b},
 	}
 	d.Observer = c
 	c.Confide(fixture.OperatorToken, outside.OneTimeCode, "gw-token-", "alias-", "platform-gw-token")
@@ -117,6 +118,7 @@ func (c *Checker) changed(t transition) {
 	c.effects.changed(t)
 	c.ends.changed(t)
 	c.notifications.changed(t)
+	c.invocations.changed(t)
 	c.effects.expired(t)
 	if c.isolation.affected != nil {
 		c.ends.flagged(t)

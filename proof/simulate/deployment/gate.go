@@ -17,6 +17,8 @@ type Observer interface {
 	Logged(instance string, line []byte)
 	// Interrupted receives a function. An instance of it crashes or freezes, or does not know whether it has written.
 	Interrupted(function string)
+	// Outlived receives an instance whose invocation has returned, and what goes on there.
+	Outlived(i *Instance, what string)
 	// Failed receives the table of each call that fails.
 	Failed(table string)
 	// Changed receives each change of a table, and the instance that made it, nil for none.
@@ -58,6 +60,9 @@ func (g *Gate) crashRate(function, call string) int {
 
 // Pass parks the calling task, and decides about crashes and freezes around the call.
 func (g *Gate) Pass(i *Instance, call string) {
+	if i.returned {
+		g.Observer.Outlived(i, "calls "+call)
+	}
 	if i.doomed {
 		g.crash(i)
 	}

@@ -20,6 +20,7 @@ type Instance struct {
 	busy        bool
 	frozen      bool // for a time, within an invocation
 	doomed      bool // it crashes before it does anything else outside
+	returned    bool // its invocation has returned, and is ending
 	overdue     bool // it was frozen when its time was over, so it is still running
 	newer       bool // it is of a newer version
 	invocations int  // that it has begun

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -142,7 +143,13 @@ func (d *Deployment) run(function string, payload []byte, done func(Result)) {
 		}
 		defer cancel()
 		response, err := i.handler.Invoke(ctx, payload)
+		i.returned = true
 		i.Gate("end") // handlers whose timers fire together end one after the other
+		i.returned = false
+		// The instance freezes now. Its own task still runs, and one that waits for its place may be none of its own.
+		if left := max(i.Running()-1, d.Kernel.Waiting(i.Instance)); left > 0 && !i.doomed {
+			d.Observer.Outlived(i, fmt.Sprintf("%d of its tasks run", left))
+		}
 		finish(Result{Payload: response, Err: err})
 	})
 }

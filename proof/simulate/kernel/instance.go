@@ -93,6 +93,9 @@ func (i *Instance) Crash() {
 // Busy reports whether a task of the instance has not ended.
 func (i *Instance) Busy() bool { return i.running.Load() > 0 }
 
+// Running is the number of the instance's tasks that have not ended.
+func (i *Instance) Running() int { return int(i.running.Load()) }
+
 // Freeze stops the instance's tasks, Thaw lets them continue.
 func (i *Instance) Freeze() { i.frozen = true }
 

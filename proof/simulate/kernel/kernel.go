@@ -92,6 +92,18 @@ func (k *Kernel) release(i *Instance) {
 	k.timed = slices.DeleteFunc(k.timed, ours)
 }
 
+// Waiting is the number of goroutines of an instance that are parked, also those that no Start began.
+func (k *Kernel) Waiting(i *Instance) (count int) {
+	for _, parked := range [][]*parked{k.ready, k.timed} {
+		for _, p := range parked {
+			if p.instance == i {
+				count++
+			}
+		}
+	}
+	return count
+}
+
 // At schedules an event of the world. It may start tasks, and runs when no task does.
 func (k *Kernel) At(at time.Time, name string, run func()) {
 	k.add(&parked{name: name, at: at, run: run})

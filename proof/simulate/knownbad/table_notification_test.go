@@ -142,6 +142,40 @@ var notificationVariants = []variant{
 		}},
 	},
 	{
+		name: "relay-outlives-its-return", breaks: "the relay goes on after its return", invariants: []int{13},
+		edits: []edit{{
+			"functions/relay/relay.go", "ctx, cancel := context.WithTimeout(ctx, r.Limits.total())\n\tdefer cancel()",
+			"ctx = context.WithoutCancel(ctx)",
+		}, {
+			"functions/relay/relay.go", "group.Wait()\n\tr.Courier",
+			"done := make(chan struct{})\n\tr.Start.Start(func() {\n\t\tgroup.Wait()\n\t\tclose(done)\n\t})\n\t" +
+				"select {\n\tcase <-done:\n\tcase <-time.After(r.Limits.Prepare):\n\t}\n\tr.Courier",
+		}},
+	},
+	{
+		name: "cut-off-spends-an-attempt", breaks: "a post that the relay cut off counts as a failed attempt",
+		invariants: []int{13},
+		edits: []edit{{
+			courierFile, "if result.Outcome == webhook.CutOff {\n\t\treturn nil",
+			"if result.Outcome == webhook.CutOff {\n\t\tresult.Reason = webhook.ReasonTimeout",
+		}},
+	},
+	{
+		name: "cut-off-sms-forgotten", breaks: "a payer's SMS that the relay cut off counts as certainly not sent",
+		invariants: []int{13},
+		edits: []edit{{
+			userSMSFile, "maybeSent := result.Outcome == operator.Unknown && !result.DuplicateKey || claim.Unleased",
+			"maybeSent := result.Outcome == operator.Unknown && !result.DuplicateKey && !claim.Unleased",
+		}},
+	},
+	{
+		name: "relay-sms-without-a-trace", breaks: "a refusal of the relay's SMS also counts for an attempt before it",
+		invariants: []int{13},
+		edits: []edit{{
+			userSMSFile, "!result.DuplicateKey || claim.Unleased\n", "!result.DuplicateKey\n",
+		}},
+	},
+	{
 		name: "user-sms-new-key", breaks: "each attempt at the payer's SMS has another key", invariants: []int{1},
 		world: kindOfOrder(1).with(choices{"has a hanging operator": last, "kind of outage": 0,
 			"fault of outage": 1, "operator": 1,
