@@ -1,7 +1,8 @@
-// Package limit keeps the requests of each merchant within the rate of its profile (decision "merchant-limits"). The
-// merchant's daily amount is package dailyamount's.
+// Package limit keeps the requests of each merchant within the rate of its profile (decision "merchant-limits"), and the
+// requests to each operator's account within that of its platform's row (decision "lookup-rate"). The merchant's daily
+// amount is package dailyamount's.
 //
-// It decides with one small item for each merchant, so that no merchant waits for another's; package limit/dynamo
+// It decides with one small item for each merchant or account, so that none waits for another's; package limit/dynamo
 // keeps the items. It does not know HTTP. Its invariant: no more requests are admitted than the rate and the clock
 // skew allow.
 package limit
@@ -31,8 +32,7 @@ const (
 // ErrThrottled is returned by a RateStore whose table refuses further writes of one item: the limit of its partition.
 var ErrThrottled = errors.New("limit: the table refuses further writes of this item for now")
 
-// RateUpdate is one conditional write of the time at which a merchant's bucket is full again, in microseconds since
-// 1970.
+// RateUpdate is one conditional write of the time at which a bucket is full again, in microseconds since 1970.
 type RateUpdate struct {
 	// Min and Max bound the stored time, both included. AllowAbsent also allows a missing item.
 	Min, Max    int64
@@ -43,7 +43,7 @@ type RateUpdate struct {
 	ExpireAt time.Time
 }
 
-// RateStore keeps one time for each merchant.
+// RateStore keeps one time for each merchant and account.
 type RateStore interface {
 	// UpdateRate writes if the condition is true. stored is the time in the item afterwards, 0 for none, also if
 	// nothing was written. ErrThrottled: the table refuses writes of this item. After any other error the item may be
@@ -51,7 +51,7 @@ type RateStore interface {
 	UpdateRate(ctx context.Context, merchantID string, u RateUpdate) (stored int64, updated bool, err error)
 }
 
-// RateLimiter limits merchants' requests by a token bucket in its shortest form, the generic cell rate algorithm: the
+// RateLimiter limits the requests of merchants and to accounts by a token bucket in its shortest form, the generic cell rate algorithm: the
 // item has the time at which the bucket will be full again. It is safe for concurrent use.
 type RateLimiter struct {
 	store RateStore
@@ -66,6 +66,9 @@ func NewRateLimiter(store RateStore, now func() time.Time) *RateLimiter {
 	return &RateLimiter{store: store, now: now, lastFullAt: map[string]int64{}}
 }
 
+// Rate is a bucket of PerSecond requests a second and Burst requests at once; both are at least 1.
+type Rate struct{ PerSecond, Burst int }
+
 // Take takes one request out of a merchant's bucket of perSecond requests a second and burst requests at once. wait
 // is how long the merchant must wait if the bucket is empty, else 0. After an error the request may or may not be
 // taken.
@@ -75,53 +78,68 @@ func NewRateLimiter(store RateStore, now func() time.Time) *RateLimiter {
 func (r *RateLimiter) Take(
 	ctx context.Context, merchantID string, perSecond, burst int,
 ) (wait time.Duration, err error) {
+	_, wait, err = r.TakeUpTo(ctx, merchantID, Rate{perSecond, burst}, 1)
+	return wait, err
+}
+
+// TakeUpTo takes as many requests as the bucket of key has, at most most, at the cost of one Take. If it has none,
+// taken is 0 and wait is the time until it has one. After an error the requests may or may not be taken.
+func (r *RateLimiter) TakeUpTo(
+	ctx context.Context, key string, rate Rate, most int,
+) (taken int, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rateTimeout)
 	defer cancel()
 	now := r.now()
 	b := bucket{
-		now: now.UnixMicro(), interval: time.Second.Microseconds() / int64(perSecond),
-		skew: maxClockSkew.Microseconds(), expireAt: now.Add(rateRetention),
+		now: now.UnixMicro(), interval: time.Second.Microseconds() / int64(rate.PerSecond),
+		skew: maxClockSkew.Microseconds(), most: int64(min(most, rate.Burst)), expireAt: now.Add(rateRetention),
 	}
-	b.tolerance = int64(burst-1) * b.interval
-	fullAt := r.knownFullAt(merchantID)
+	b.tolerance = int64(rate.Burst-1) * b.interval
+	fullAt := r.knownFullAt(key)
 	for range maxRateAttempts {
-		update, wait := b.nextUpdate(fullAt)
-		if wait > 0 {
-			return wait, nil
+		update, count, wait := b.nextUpdate(fullAt)
+		if count == 0 {
+			return 0, wait, nil
 		}
 		var updated bool
-		fullAt, updated, err = r.store.UpdateRate(ctx, merchantID, update)
+		fullAt, updated, err = r.store.UpdateRate(ctx, key, update)
 		if errors.Is(err, ErrThrottled) {
-			return time.Second, nil // more requests than any limit allows
+			return 0, time.Second, nil // more requests than any limit allows
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		r.remember(merchantID, fullAt)
+		r.remember(key, fullAt)
 		if updated {
-			return 0, nil
+			return int(count), 0, nil
 		}
 	}
-	return time.Duration(b.interval) * time.Microsecond, nil // other requests came first every time
+	return 0, time.Duration(b.interval) * time.Microsecond, nil // other requests came first every time
 }
 
-// bucket is a limit at a moment, all in microseconds.
+// bucket is a limit at a moment, the times in microseconds. most is the number of requests to take, at most the burst.
 type bucket struct {
-	now, interval, tolerance, skew int64
-	expireAt                       time.Time
+	now, interval, tolerance, skew, most int64
+	expireAt                             time.Time
 }
 
-// nextUpdate returns the write for a bucket that will be full at a time (0: it is full), or how long to wait for one.
-func (b bucket) nextUpdate(fullAt int64) (RateUpdate, time.Duration) {
+// nextUpdate returns the write for a bucket that will be full at a time (0: it is full) and the number of requests that
+// it takes. If it has none, it returns how long to wait for one.
+func (b bucket) nextUpdate(fullAt int64) (update RateUpdate, count int64, wait time.Duration) {
+	latest := b.now + b.tolerance // the last time of a bucket that has a request
 	switch {
-	case fullAt < b.now: // it is full: one interval is missing after the write
-		return RateUpdate{Max: b.now - 1, AllowAbsent: true, Set: b.now + b.interval, ExpireAt: b.expireAt}, 0
-	case fullAt <= b.now+b.tolerance:
-		return RateUpdate{Min: b.now, Max: b.now + b.tolerance, Add: b.interval, ExpireAt: b.expireAt}, 0
-	case fullAt > b.now+b.tolerance+b.interval+b.skew: // no request under this limit and a right clock wrote this
-		return RateUpdate{Min: fullAt, Max: fullAt, Set: b.now + b.interval, ExpireAt: b.expireAt}, 0
+	case fullAt < b.now: // it is full: the requests are missing after the write
+		full := RateUpdate{Max: b.now - 1, AllowAbsent: true, Set: b.now + b.most*b.interval, ExpireAt: b.expireAt}
+		return full, b.most, 0
+	case fullAt <= latest:
+		count = min(b.most, (latest-fullAt)/b.interval+1)
+		last := latest - (count-1)*b.interval
+		return RateUpdate{Min: b.now, Max: last, Add: count * b.interval, ExpireAt: b.expireAt}, count, 0
+	case fullAt > latest+b.interval+b.skew: // no request under this limit and a right clock wrote this
+		wrong := RateUpdate{Min: fullAt, Max: fullAt, Set: b.now + b.most*b.interval, ExpireAt: b.expireAt}
+		return wrong, b.most, 0
 	default:
-		return RateUpdate{}, time.Duration(fullAt-b.tolerance-b.now) * time.Microsecond
+		return RateUpdate{}, 0, time.Duration(fullAt-latest) * time.Microsecond
 	}
 }
 

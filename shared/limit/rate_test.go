@@ -91,6 +91,38 @@ func TestRateWriteCount(t *testing.T) {
 	}
 }
 
+// A batch takes what the bucket has, at the cost of one write.
+func TestTakeUpTo(t *testing.T) {
+	r, store, at := newLimiter()
+	for i, c := range []struct {
+		after       time.Duration
+		most, taken int
+		wait        time.Duration
+		writes      int
+	}{
+		{0, 3, 3, 0, 1},
+		{0, 9, 2, 0, 2}, // the rest of the burst
+		{0, 9, 0, 100 * time.Millisecond, 2},
+		{250 * time.Millisecond, 9, 2, 0, 3}, {0, 1, 0, 50 * time.Millisecond, 3},
+		{time.Hour, 9, 5, 0, 4}, // never more than the burst
+		{100 * time.Millisecond, 1, 1, 0, 5},
+	} {
+		at.Advance(c.after)
+		taken, wait, err := r.TakeUpTo(t.Context(), "account", limit.Rate{PerSecond: 10, Burst: 5}, c.most)
+		if taken != c.taken || wait != c.wait || err != nil {
+			t.Fatalf("batch %d: %d taken, wait %s, %v; want %d, %s", i+1, taken, wait, err, c.taken, c.wait)
+		}
+		if got := store.CallCount(storetest.UpdateRate); got != c.writes {
+			t.Errorf("batch %d: %d writes so far, want %d", i+1, got, c.writes)
+		}
+	}
+	other := limit.NewRateLimiter(store, at.Now) // it assumes a full bucket
+	at.Advance(200 * time.Millisecond)
+	if taken, _, err := other.TakeUpTo(t.Context(), "account", limit.Rate{PerSecond: 10, Burst: 5}, 5); taken != 2 {
+		t.Errorf("another process takes %d, %v; want the 2 that are there", taken, err)
+	}
+}
+
 // contestedStore is a store in which another process always writes first.
 type contestedStore struct {
 	fullAt  int64
@@ -233,13 +265,13 @@ func TestRateItemRetention(t *testing.T) {
 		for i := range rapid.IntRange(1, 80).Draw(t, "requests") {
 			at.Advance(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
 			process := processes[rapid.IntRange(0, 2).Draw(t, "process")]
-			wait, err := process.Take(context.Background(), "m1", perSecond, burst)
-			if err != nil {
-				t.Fatal(err)
+			most := rapid.IntRange(1, burst+1).Draw(t, "batch")
+			rate := limit.Rate{PerSecond: perSecond, Burst: burst}
+			taken, wait, err := process.TakeUpTo(context.Background(), "m1", rate, most)
+			if err != nil || taken > most || (taken == 0) != (wait > 0) {
+				t.Fatalf("%d of %d taken, wait %s, %v", taken, most, wait, err)
 			}
-			if wait == 0 {
-				accepted++
-			}
+			accepted += taken
 			maxAmount := burst + int((at.Now().Sub(start)+skew)*time.Duration(perSecond)/time.Second) + 1
 			if accepted > maxAmount {
 				t.Fatalf("request %d: %d accepted after %s, at most %d", i, accepted, at.Now().Sub(start), maxAmount)

@@ -1,5 +1,6 @@
-// Package dynamo keeps the merchants' limits in a DynamoDB table of their own. A merchant's rate is one small item,
-// and so are each day in a currency and each transaction that a day has counted.
+// Package dynamo keeps the limits of merchants and of operators' accounts in a DynamoDB table of their own. The rate of
+// a merchant or an account is one small item, and so are each day in a currency and each transaction that a day has
+// counted.
 //
 // It decides nothing. Its invariants: no write is unconditional; every write is an update, so that one permission is
 // enough; every item expires.
@@ -41,9 +42,9 @@ type Store struct {
 // New creates a Store over a table (LIMIT_TABLE).
 func New(client Client, table string) *Store { return &Store{client: client, table: table} }
 
-// The attributes. The primary key is only a partition key: "rate#<merchant id>", "day#<merchant
-// id>#<currency>#<day>" or "mark#<day>#<kind>#<transaction id>". Each item also has expire_at, the table's time to
-// live, in seconds.
+// The attributes. The primary key is only a partition key: "rate#<merchant id>", "rate#account/<account>" (SMS),
+// "rate#lookups/<platform>/<account>", "day#<merchant id>#<currency>#<day>" or "mark#<day>#<kind>#<transaction id>".
+// Each item also has expire_at, the table's time to live, in seconds.
 const (
 	attributeFullAt = "full_at" // of a rate: microseconds since 1970
 	attributeSum    = "spent"   // of a day: minor units
