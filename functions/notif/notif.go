@@ -202,7 +202,7 @@ func (h *CallbackHandler) confirmClaim(
 		}
 	}
 	start := h.Now()
-	lookup := h.Confirmer.LookUp(ctx, entry)
+	lookup := h.Confirmer.LookUpClaim(ctx, req.LogLine, entry, start.Sub(req.StartedAt))
 	req.LogLine.AddOperatorTime(h.Now().Sub(start))
 	claim := newClaim(report, now.Add(h.ClaimRecheckInterval))
 	addClaim := func(e *ledger.Entry) ledger.Transition { return ledger.AddClaim.After(e.AddClaim(claim, now)) }

@@ -82,11 +82,12 @@ func New(config Config, routes ...Route) *Gateway {
 // Invoke handles one event. It never returns an error. It refuses requests in the order of decision
 // "order-of-refusals": 404 for an unknown route or a broken path, 413, then the handler's errors.
 func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	line := telemetry.NewLogLine(g.config.Operation, g.config.Now())
+	startedAt := g.config.Now()
+	line := telemetry.NewLogLine(g.config.Operation, startedAt)
 	line.SetStackName(g.config.StackName)
 	line.SetColdStart(!g.warm.Swap(true))
 
-	response, err := catchPanic(func() (Response, error) { return g.serve(ctx, payload, line) })
+	response, err := catchPanic(func() (Response, error) { return g.serve(ctx, payload, line, startedAt) })
 	if err != nil {
 		rendered := oneapi.Render(err)
 		response = Response{Status: rendered.Status, Header: rendered.Header, Body: rendered.Body}
@@ -105,7 +106,9 @@ func (g *Gateway) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 }
 
 // serve decodes the event and runs the handler.
-func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.LogLine) (Response, error) {
+func (g *Gateway) serve(
+	ctx context.Context, payload []byte, line *telemetry.LogLine, startedAt time.Time,
+) (Response, error) {
 	e := &event{}
 	if json.Unmarshal(payload, e) != nil {
 		return Response{}, fault.NewInternal(errors.New("apigw: the event does not have API Gateway's form"))
@@ -115,7 +118,7 @@ func (g *Gateway) serve(ctx context.Context, payload []byte, line *telemetry.Log
 	if err != nil {
 		return Response{}, err
 	}
-	request.LogLine = line
+	request.LogLine, request.StartedAt = line, startedAt
 	if deadline, ok := ctx.Deadline(); ok {
 		request.Deadline = deadline
 	}

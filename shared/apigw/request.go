@@ -21,6 +21,8 @@ type Request struct {
 	BaseURL string
 	// LogLine collects fields for the log and the metrics.
 	LogLine *telemetry.LogLine
+	// StartedAt is when the function got the request.
+	StartedAt time.Time
 	// Deadline is when Lambda ends the invocation; zero for none. Handlers stop some time before it.
 	Deadline time.Time
 

@@ -146,6 +146,9 @@ func TestDeadline(t *testing.T) {
 	if !s.lastRequest.Deadline.IsZero() {
 		t.Errorf("deadline %v without one", s.lastRequest.Deadline)
 	}
+	if s.lastRequest.StartedAt.IsZero() {
+		t.Error("the request has no start")
+	}
 	deadline := time.Now().Add(time.Hour)
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
 )
@@ -20,6 +21,8 @@ type Confirmer struct {
 	Operators *operator.DriverDirectory
 	// LookupTimeout bounds one lookup.
 	LookupTimeout time.Duration
+	// LookupRates keep each account's lookups within the rate of its platform's row; nil for no limit.
+	LookupRates *limit.RateLimiter
 	// DailyAmounts follow the changes that Store stores.
 	DailyAmounts *dailyamount.Counter
 }
@@ -39,7 +42,7 @@ type LookupResult struct {
 // Failed is true if the operator has a lookup and did not respond to it.
 func (r LookupResult) Failed() bool { return r.Supported && !r.Responded }
 
-// LookUp looks a payment up at its operator, within LookupTimeout.
+// LookUp looks a payment up at its operator, within LookupTimeout. The caller has taken it out of the account's rate.
 func (c *Confirmer) LookUp(ctx context.Context, e *ledger.Entry) LookupResult {
 	reader, supported := c.Operators.StatusLookup(e)
 	if !supported {

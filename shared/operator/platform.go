@@ -83,8 +83,12 @@ type Capabilities struct {
 	// true if it knows one address for each account instead of one for each request.
 	MaxCallbackURL  int
 	StaticCallbacks bool
-	// SMSPerSecond is how many messages an account may send in a second; 0 for no bound.
-	SMSPerSecond int
+	// CallbackPatience is how long the platform waits for the response to a callback; 0 if it waits longer than the
+	// function runs (decision "callback-patience").
+	CallbackPatience time.Duration
+	// SMSPerSecond is how many messages an account may send in a second, and LookupsPerSecond how many status lookups
+	// it may make (decision "lookup-rate"); 0 for no bound.
+	SMSPerSecond, LookupsPerSecond int
 }
 
 // Reaches reports whether the platform reaches an operator in a country (alpha-2), compared without case.
@@ -132,6 +136,10 @@ func (c Capabilities) AccountOperations() []string {
 	}
 	return operations
 }
+
+// LookupBurst is how many lookups an account may make at once: those of half a second, so that one second has at most
+// half as many again as LookupsPerSecond.
+func (c Capabilities) LookupBurst() int { return max(1, c.LookupsPerSecond/2) }
 
 // WhyNotOffered returns why the platform does not offer a service, "" if it does.
 func (c Capabilities) WhyNotOffered(s Service) string {

@@ -29,6 +29,8 @@ var capabilityTable = []Capabilities{
 		Platform: "mtn-momo", DriverName: "mtn", Reach: []Reach{{"mtn", []string{"CI", "CM"}}},
 		Operations: []string{AccountPay}, Channels: terminalChannels, HasStatusLookup: true, KeyForm: KeyUUID,
 		NeverSentAfter: 15 * time.Minute, OTPRule: OTPUnused, SendsUserSMS: true,
+		// Provisional: MTN's pages for developers have them, and nothing confirms them.
+		LookupsPerSecond: 10, CallbackPatience: 2 * time.Second,
 	},
 	{
 		Platform: "orange-webpay", DriverName: "orangewebpay",
@@ -40,7 +42,8 @@ var capabilityTable = []Capabilities{
 		Platform: "wave-checkout", DriverName: "wave", Reach: []Reach{{"wave", []string{"SN", "CI", "BF"}}},
 		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true,
 		ResendWindow: 24 * time.Hour, OTPRule: OTPUnused, SendsUserSMS: true, StaticCallbacks: true,
-		NeverSentAfter: 45 * time.Minute, // a page ends after 30 minutes
+		NeverSentAfter:   45 * time.Minute, // a page ends after 30 minutes
+		CallbackPatience: 5 * time.Second,  // provisional: nothing confirms it
 	},
 	{
 		Platform: "orange-cm", DriverName: "orangecm", Reach: []Reach{{"orange", []string{"CM"}}},

@@ -29,6 +29,7 @@ const (
 	StaleKeyRings                          // a key ring was used that could not be renewed (decision "key-rings")
 	UnmappedCodes                          // an operator refused with a code that its driver does not know
 	ExhaustedAccounts                      // an operator refused a call because our account has no units
+	RateLimitedLookups                     // a lookup waited for its account's rate (decision "lookup-rate")
 	counterCount
 )
 
@@ -57,6 +58,7 @@ var counterNames = [counterCount]string{
 	StaleKeyRings:           "StaleKeyRings",
 	UnmappedCodes:           "UnmappedCodes",
 	ExhaustedAccounts:       "ExhaustedAccounts",
+	RateLimitedLookups:      "RateLimitedLookups",
 }
 
 // String returns the name of the metric, "" for a number that is not a counter.

@@ -21,7 +21,7 @@ func (d *Dependencies) Book(s *dynamo.Store) *ledger.Book {
 func (d *Dependencies) Confirmer() *confirm.Confirmer {
 	return &confirm.Confirmer{
 		Operators: d.OperatorDirectory(), LookupTimeout: d.Env.Duration(settings.LookupTimeout),
-		DailyAmounts: d.DailyAmounts(),
+		LookupRates: d.RateLimiter(), DailyAmounts: d.DailyAmounts(),
 	}
 }
 

@@ -138,7 +138,7 @@ func (d *Dependencies) warmDynamoDB() {
 	d.initTasks = append(d.initTasks, d.OpenDynamoDB)
 }
 
-// RateLimiter returns the limiter of each merchant's requests per second.
+// RateLimiter returns the limiter of the requests per second of each merchant, and to each operator's account.
 func (d *Dependencies) RateLimiter() *limit.RateLimiter {
 	return limit.NewRateLimiter(d.limitStore(), d.Now)
 }
