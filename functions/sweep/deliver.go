@@ -38,7 +38,7 @@ func (p *pass) prepareDelivery(ctx context.Context, e *ledger.Entry) (preparedJo
 	do := func(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 		return p.post(ctx, entry, target, line)
 	}
-	return preparedJob{requirement{dependencies, most}, do}, nil
+	return preparedJob{requirement{dependencies: dependencies, most: most}, do}, nil
 }
 
 func (p *pass) park(ctx context.Context, entry *ledger.Entry, _ *telemetry.LogLine) (*ledger.Entry, error) {

@@ -7,6 +7,7 @@ import (
 	"mobilegateway/functions/sweep"
 	"mobilegateway/proof/kits/deliverytest"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/pause"
 )
 
 // stack is the stack name in the log lines, timeout the function's.
@@ -32,7 +33,7 @@ func serveSweep(k *deliverytest.DeliveryFixture) *sweepFixture {
 		Queue: k.Ledger, Book: k.Book, Messages: k.Ledger, Confirmer: k.Confirmer,
 		Courier: k.Courier, PollSchedule: deliverytest.PollSchedule(),
 		PaymentLifetime: deliverytest.PaymentLifetime, UnresponsiveRetry: deliverytest.UnresponsiveRetry,
-		SweepInterval: deliverytest.SweepInterval, Now: k.Clock.Now, Log: k.LogLines, StackName: stack,
+		SweepInterval: deliverytest.SweepInterval, Sleep: pause.For, Now: k.Clock.Now, Log: k.LogLines, StackName: stack,
 	}}
 }
 

@@ -47,9 +47,16 @@ func (p *pass) list(ctx context.Context, entry *ledger.Entry, line *telemetry.Lo
 	return entry, err
 }
 
-func (p *pass) prepareLookup(_ context.Context, e *ledger.Entry) (preparedJob, error) {
-	platform := dependency{lookupOf, operator.PinOf(e).Platform}
-	return preparedJob{requirement{dependencies: []dependency{platform}}, p.lookUp}, nil
+// prepareLookup requires a slot of the platform, and a lookup out of the account's rate if the platform's row has one.
+func (p *pass) prepareLookup(ctx context.Context, e *ledger.Entry) (preparedJob, error) {
+	account, row := operator.PinOf(e), operator.CapabilitiesOf(e)
+	required := requirement{dependencies: []dependency{{lookupOf, account.Platform}}}
+	if _, supported := p.Confirmer.Operators.StatusLookup(e); supported && row.LookupsPerSecond > 0 {
+		name := account.Platform + "/" + account.Account
+		required.dependencies = append([]dependency{{rateOf, name}}, required.dependencies...)
+		required.rate = p.newLookupRate(ctx, account, row)
+	}
+	return preparedJob{required, p.lookUp}, nil
 }
 
 // lookUp looks a payment up at its operator and applies the response (decisions "pay-poll" and "pay-claims"). A

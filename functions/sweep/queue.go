@@ -151,9 +151,13 @@ func (w *work) run(ctx context.Context, jobs []job) {
 		switch {
 		case result == queued:
 			w.suspended = !w.progressed
+			w.handOutLookups(ctx, prepared.requires)
 			return
 		case result == refused:
 			w.postpone(ctx, next, now)
+		case result == late:
+			w.line.Increment(telemetry.RateLimitedLookups)
+			w.postponeTo(ctx, next, now, now.Add(w.slots.shareWait(prepared.requires)))
 		case acquired == nil, w.inCall:
 			w.do(ctx, acquired, prepared.do)
 		default:
@@ -204,20 +208,21 @@ func (w *work) callElsewhere(ctx context.Context, used slot, do doFunc, behind [
 // workers.
 func (w *work) free(ctx context.Context, used slot, elapsed time.Duration) {
 	next, postponed := w.slots.release(used, elapsed)
-	for _, waiting := range next {
-		w.Start.Go(&w.calls, func() { w.process(ctx, waiting.key, waiting.slot) })
-	}
-	w.returnKeys(postponed)
+	w.startAssigned(ctx, next, postponed)
 }
 
 // postpone moves a job that cannot be done now, and measures how long it could have been done.
 func (w *work) postpone(ctx context.Context, postponed job, now time.Time) {
-	w.progressed = true
 	since := postponed.since(w.entry)
 	if !postponed.hasOwnAlarm {
 		w.line.SetStalledAge(now.Sub(since))
 	}
-	next := now.Add(ledger.Postponement(since, now))
+	w.postponeTo(ctx, postponed, now, now.Add(ledger.Postponement(since, now)))
+}
+
+// postponeTo moves a job that is due now to next.
+func (w *work) postponeTo(ctx context.Context, postponed job, now, next time.Time) {
+	w.progressed = true
 	w.keep(w.applyChange(ctx, w.entry, func(e *ledger.Entry) ledger.Transition {
 		return ledger.Postpone.If(postponed.postpone(e, now, next))
 	}))

@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -20,8 +22,10 @@ const (
 // dependencyKind is the kind of a system that an outside call depends on.
 type dependencyKind string
 
-// The dependencies: an operator's status lookup and SMS, a merchant's server, and all servers of one merchant.
+// The dependencies: the rate of an account's lookups, an operator's status lookup and SMS, a merchant's server, and all
+// servers of one merchant.
 const (
+	rateOf     dependencyKind = "rate"
 	lookupOf   dependencyKind = "lookup"
 	userSMSOf  dependencyKind = "sms"
 	serverOf   dependencyKind = "server"
@@ -41,24 +45,37 @@ type slotCounts struct{ unproven, proven, slow, slowCalls int }
 // counts returns the slots of the kind. A merchant can use a new server, without known health, for each order: so all
 // its servers have few together once some of them were slow.
 func (k dependencyKind) counts() slotCounts {
-	if k == merchantOf {
+	switch k {
+	case merchantOf:
 		return slotCounts{unproven: 16, proven: 64, slow: 8, slowCalls: 8}
+	case rateOf: // only its lookups bound it
+		return slotCounts{unproven: maxSlots, proven: maxSlots, slowCalls: math.MaxInt}
 	}
 	return slotCounts{unproven: 8, proven: 32, slow: 2, slowCalls: 1}
 }
 
 // requirement is what an outside call requires: a slot of each dependency. most bounds the slots of the first one
-// further, by its stored health; 0 for no further bound. The zero requirement is for a job without an outside call.
+// further, by its stored health; 0 for no further bound. rate is that of the first one, if it is a rate of lookups. The
+// zero requirement is for a job without an outside call.
 type requirement struct {
 	dependencies []dependency
 	most         int
+	rate         lookupRate
 }
+
+// maxLine is how many keys may wait for the requirement.
+func (r requirement) maxLine() int { return min(cmp.Or(r.rate.capacity, maxWaiting), maxWaiting) }
 
 // usage is the state of a dependency in a pass.
 type usage struct {
 	running int
 	proven  bool
 	slow    int
+	// lookups are those of a rate that were taken and not used, and handedOut is true while more are taken. behind are
+	// the keys that were postponed to their share.
+	lookups   int
+	handedOut bool
+	behind    int
 }
 
 func (u *usage) isSlow(counts slotCounts) bool { return u.slow >= counts.slowCalls }
@@ -90,6 +107,7 @@ type grant int
 // The grants.
 const (
 	refused grant = iota // the dependency is slow, or too many wait: postpone the job
+	late                 // the rate has no lookup for it in this pass: postpone the job to its share
 	queued               // the key gets a slot later in this pass
 	granted
 )
@@ -101,10 +119,13 @@ func (t *slotTable) acquire(key ledger.Key, r requirement) (slot, grant) {
 	if t.available(r) {
 		return t.take(r), granted
 	}
-	at := slices.IndexFunc(t.lines, func(l *waitingLine) bool { return l.dependencies[0] == r.dependencies[0] })
+	at := t.lineOf(r)
+	isFull := at >= 0 && len(t.lines[at].keys) >= r.maxLine()
 	switch {
-	case t.limited(r), at >= 0 && len(t.lines[at].keys) >= maxWaiting:
+	case t.limited(r), isFull && r.rate.batch == 0:
 		return nil, refused
+	case isFull:
+		return nil, late
 	case at < 0:
 		t.lines = append(t.lines, &waitingLine{requirement: r, keys: []ledger.Key{key}})
 	default:
@@ -130,7 +151,7 @@ func (t *slotTable) available(r requirement) bool {
 		if i == 0 && r.most > 0 {
 			limit = min(limit, r.most)
 		}
-		if used.running >= limit {
+		if used.running >= limit || d.kind == rateOf && used.lookups == 0 {
 			return false
 		}
 	}
@@ -157,7 +178,11 @@ func (t *slotTable) usage(d dependency) *usage {
 func (t *slotTable) take(r requirement) slot {
 	t.running++
 	for _, d := range r.dependencies {
-		t.usage(d).running++
+		used := t.usage(d)
+		used.running++
+		if d.kind == rateOf {
+			used.lookups--
+		}
 	}
 	return r.dependencies
 }
@@ -181,6 +206,8 @@ func (t *slotTable) release(freed slot, elapsed time.Duration) (next []assignmen
 		used := t.usage(d)
 		used.running--
 		switch {
+		case elapsed == noCall && d.kind == rateOf:
+			used.lookups++
 		case elapsed == noCall:
 		case elapsed > slowCallThreshold:
 			used.slow++

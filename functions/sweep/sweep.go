@@ -5,7 +5,8 @@
 // reads an entry before it acts on it, because the index lags. A write leases each lookup, post and SMS before it is
 // made, so that concurrent sweeps make it once. Each entry that it looked at moves on, also if nothing could be done.
 // Workers only use the stores; each call of another system takes one of that system's bounded slots. An entry without
-// a slot waits in line while that system is well, and is postponed otherwise.
+// a slot waits in line while that system is well, and is postponed otherwise. An account's lookups are within the rate
+// of its platform's row (decision "lookup-rate").
 package sweep
 
 import (
@@ -45,8 +46,9 @@ type Sweep struct {
 	UnresponsiveRetry time.Duration
 	// SweepInterval is the time between two sweeps.
 	SweepInterval time.Duration
-	// Start starts the goroutines of a pass; nil means the go statement.
+	// Start starts the goroutines of a pass; nil means the go statement. Sleep waits, or returns the context's error.
 	Start task.Starter
+	Sleep func(ctx context.Context, wait time.Duration) error
 	Now   func() time.Time
 	Log   io.Writer
 }

@@ -20,6 +20,7 @@ func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 		UnresponsiveRetry: parts.Env.Duration(settings.OverduePaymentRecheck),
 		SweepInterval:     parts.Env.Duration(settings.SweepInterval),
 		Start:             parts.Start,
+		Sleep:             parts.Sleep,
 		Now:               parts.Now,
 		Log:               parts.Log,
 	}
