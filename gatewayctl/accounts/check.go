@@ -121,6 +121,9 @@ func (c *operatorCheck) lookUp(s *session.Session, directory *operator.DriverDir
 	if !offered {
 		return "the driver has no status lookup: the address and the token cannot be checked"
 	}
+	if err := NewConfirmer(s, directory, c.Timeout).AwaitLookup(s, account, s.Stores.Sleep); err != nil {
+		return err.Error()
+	}
 	ctx, cancel := context.WithTimeout(s, c.Timeout)
 	defer cancel()
 	found := reader.LookUpPayment(ctx, operator.StatusCall{

@@ -8,10 +8,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
+	"mobilegateway/shared/confirm"
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/drivers"
@@ -156,6 +159,21 @@ func (c Stored) servicesOf(account AccountView) (services []operator.Service) {
 // NewDirectory returns the drivers with credentials, which need not be stored.
 func NewDirectory(s *session.Session, credentials []byte) *operator.DriverDirectory {
 	return drivers.NewDirectory(secret.Static(credentials), nil, s.Now)
+}
+
+// NewConfirmer returns what looks payments up for a command, each lookup within a time.
+func NewConfirmer(
+	s *session.Session, directory *operator.DriverDirectory, timeout time.Duration,
+) *confirm.Confirmer {
+	return &confirm.Confirmer{Operators: directory, LookupTimeout: timeout, LookupRates: s.Stores.LookupRates}
+}
+
+// LookUp looks a payment up once the rate of its account has a lookup for it (decision "lookup-rate").
+func LookUp(s *session.Session, confirmer *confirm.Confirmer, e *ledger.Entry) confirm.LookupResult {
+	if err := confirmer.AwaitLookup(s, operator.PinOf(e), s.Stores.Sleep); err != nil {
+		return confirm.LookupResult{Supported: true, Cause: err}
+	}
+	return confirmer.LookUp(s, e)
 }
 
 // UnknownOperatorError is the error for an operator that this version does not know.

@@ -16,7 +16,6 @@ import (
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/shared/callback"
-	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
@@ -248,7 +247,7 @@ func (c *attentionList) addOperators(a *attention, profiles []*merchant.Profile)
 	}
 	directory := accounts.NewDirectory(a.Session, credentials.Value)
 	a.addUnusableAccounts(directory, profiles)
-	confirmer := &confirm.Confirmer{Operators: directory, LookupTimeout: c.Timeout}
+	confirmer := accounts.NewConfirmer(a.Session, directory, c.Timeout)
 	for key, use := range a.accounts {
 		subject := key.Platform + " " + key.Account
 		if since, count := firstAfter(use.rejected, use.acceptedAt); count > 0 {
@@ -260,7 +259,7 @@ func (c *attentionList) addOperators(a *attention, profiles []*merchant.Profile)
 		if c.NoLookup || use.oldest == nil {
 			continue
 		}
-		if response := confirmer.LookUp(a, use.oldest); response.Supported && !response.Responded {
+		if response := accounts.LookUp(a.Session, confirmer, use.oldest); response.Supported && !response.Responded {
 			since, failed := firstAfter(use.failed, use.workedAt)
 			detail := fmt.Sprint(response.Cause)
 			if failed == 0 && !use.workedAt.IsZero() { // the outage began after it, at a time that nothing shows

@@ -20,6 +20,7 @@ import (
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/dailyamount"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	"mobilegateway/shared/localhost"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
@@ -108,14 +109,15 @@ func Connect(env System, p Names) (*Stores, error) {
 		Ledger:         ledgerdynamo.New(tables, p.LedgerTable),
 		EndpointHealth: webhookdynamo.New(tables, p.LedgerTable, env.Now),
 		Secrets:        secretsManagerStore{client.SecretsManager()},
+		Sleep:          pause.For,
 	}
 	stores.connectAudit(client, env, p)
-	// Only a refund of a daily amount needs this table. Without it unknown resolve refuses entries that may need a
-	// refund.
+	// Only a refund of a daily amount and the rate of lookups need this table. Without it unknown resolve refuses
+	// entries that may need a refund, and lookups are not limited.
 	if p.LimitTable != "" {
-		stores.DailyAmounts = &dailyamount.Counter{
-			Store: limitdynamo.New(tables, p.LimitTable), Now: env.Now, Rand: env.Rand, Sleep: pause.For,
-		}
+		limits := limitdynamo.New(tables, p.LimitTable)
+		stores.DailyAmounts = &dailyamount.Counter{Store: limits, Now: env.Now, Rand: env.Rand, Sleep: pause.For}
+		stores.LookupRates = limit.NewRateLimiter(limits, env.Now)
 	}
 	return stores, nil
 }

@@ -12,6 +12,7 @@ import (
 	"mobilegateway/gatewayctl/auditlog"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/webhook"
 )
@@ -63,15 +64,18 @@ type Stores struct {
 	Ledger         Ledger
 	EndpointHealth webhook.HealthStore
 	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
+	LookupRates    *limit.RateLimiter   // nil without LIMIT_TABLE: lookups are then not limited
 	Secrets        SecretStore
 	Audit          auditlog.Log
 	AuditCopies    auditlog.Copies // nil if the deployment names no log group: nothing can be changed
 	// Caller returns the identity of the person or the program that runs the tool.
 	Caller func(context.Context) (string, error)
+	// Sleep waits for a lookup's turn, or returns the context's error.
+	Sleep func(ctx context.Context, wait time.Duration) error
 }
 
 // ReadOnly returns the stores of a dry run. Each write that a command makes returns the refusal that the real write
-// would return, and stores nothing. A dry run writes no audit record.
+// would return, and stores nothing but that a lookup was made. A dry run writes no audit record.
 func (s Stores) ReadOnly() *Stores {
 	s.Merchants, s.Ledger = readOnlyMerchants{s.Merchants}, readOnlyLedger{s.Ledger}
 	s.EndpointHealth, s.Secrets = readOnlyHealth{s.EndpointHealth}, readOnlySecrets{s.Secrets}

@@ -124,7 +124,7 @@ func (c *unknownResolve) resolution(s *session.Session, e *ledger.Entry) (entrie
 		}
 		operators := accounts.NewDirectory(s, current.Value)
 		if c.As == resolveByLookup {
-			return lookUpResolution(s, e, &confirm.Confirmer{Operators: operators, LookupTimeout: c.Timeout})
+			return lookUpResolution(s, e, accounts.NewConfirmer(s, operators, c.Timeout))
 		}
 		_, _, userSMS = operators.UserSMSSender(e)
 	} else if c.As == resolveByLookup {
@@ -206,7 +206,7 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 	if e.StatusFinal() {
 		return nil, fmt.Errorf("%w: %s", ledger.ErrOutcomeKnown, e.Status)
 	}
-	response := confirmer.LookUp(s, e)
+	response := accounts.LookUp(s, confirmer, e)
 	if response.Supported && !response.Responded {
 		return nil, fmt.Errorf("operator %s reported no status of %s: %w. %s. Then run the command again, or get the "+
 			"outcome from the operator and use --as", e.Route.Operator, e.ID, response.Cause,

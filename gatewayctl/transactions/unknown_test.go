@@ -14,8 +14,11 @@ import (
 	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/operator"
 )
 
 // resolution is the part of an entry that a manual resolution sets.
@@ -295,4 +298,43 @@ func TestResolvePaymentThatMayStillFinish(t *testing.T) {
 	d.Apply("unknown resolve pay ShopA_1 --as failed")
 	d.Equal("payment", resolutionOf(d.MustReadEntry(e.Key)),
 		resolution{ledger.Done, ledger.Failed, 201, 1, "failed", "local:ama@host", "test"})
+}
+
+// decision "lookup-rate": a command's lookup waits for the rate of its account, and is not made without it. Without
+// LIMIT_TABLE nothing is limited.
+func TestResolveByLookupAtRate(t *testing.T) {
+	d, shop := gatewayctltest.NewShop(t)
+	d.UseSandboxOperator()
+	e := d.AddPendingPayment(shop, 1, d.Now)
+	d.Update(e.Key, func(e *ledger.Entry) { e.Route.Operator, e.Route.Account = "mtn", "mtn-momo/ci" })
+	rates := limit.NewRateLimiter(storetest.NewLimits(), func() time.Time { return d.Now })
+	confirmer, account := confirm.Confirmer{LookupRates: rates}, operator.Pin{Platform: "mtn-momo", Account: "ci"}
+	takeAll := func() {
+		if _, _, err := confirmer.TakeLookups(t.Context(), account, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const line, atRate = "unknown resolve pay ShopA_1 --as lookup", "as many lookups in a second"
+	slept := time.Duration(0)
+	d.ChangeStores(func(s *deployment.Stores) {
+		s.LookupRates = rates
+		s.Sleep = func(context.Context, time.Duration) error { return context.DeadlineExceeded }
+	})
+	takeAll()
+	d.ExpectFailed(line, atRate)
+	d.ChangeStores(func(s *deployment.Stores) {
+		s.LookupRates = rates
+		s.Sleep = func(_ context.Context, wait time.Duration) error {
+			d.Now, slept = d.Now.Add(wait), slept+wait
+			return nil
+		}
+	})
+	takeAll()
+	d.ExpectWithout(line, gatewayctl.ExitFailed, atRate)
+	if slept != 100*time.Millisecond {
+		t.Errorf("waited %s for a lookup", slept)
+	}
+	takeAll()
+	d.ChangeStores(func(s *deployment.Stores) { s.LookupRates = nil })
+	d.ExpectFailed(line, "reported no status")
 }

@@ -115,3 +115,29 @@ func TestLookUpClaimRate(t *testing.T) {
 		t.Errorf("without a lookup: %+v, and a write", result)
 	}
 }
+
+// A command waits until its account has a lookup, LookupTimeout at most.
+func TestAwaitLookup(t *testing.T) {
+	o := &deliverytest.Operator{}
+	k := newRatedFixture(t, o, o)
+	account := operator.Pin{Platform: "mtn-momo", Account: "ci"}
+	if _, _, err := k.Confirmer.TakeLookups(t.Context(), account, 100); err != nil {
+		t.Fatal(err)
+	}
+	never := func(context.Context, time.Duration) error { return context.DeadlineExceeded }
+	if err := k.Confirmer.AwaitLookup(t.Context(), account, never); !errors.Is(err, confirm.ErrLookupRate) {
+		t.Errorf("without a lookup: %v", err)
+	}
+	var waits []time.Duration
+	err := k.Confirmer.AwaitLookup(t.Context(), account, func(ctx context.Context, wait time.Duration) error {
+		if deadline, limited := ctx.Deadline(); !limited || time.Until(deadline) > k.Confirmer.LookupTimeout {
+			t.Error("the wait is not limited")
+		}
+		waits = append(waits, wait)
+		k.Clock.Advance(wait)
+		return nil
+	})
+	if err != nil || len(waits) != 1 || waits[0] != 100*time.Millisecond {
+		t.Errorf("waited %v, %v", waits, err)
+	}
+}
