@@ -7,6 +7,8 @@
 // The sandbox's numbers 46733123450 to 46733123464 act as MTN's table says. Those of an error at the request are
 // refused with HTTP 500, and nothing is applied. The quirk measured_numbers makes them act as third parties measured.
 //
+// Above 10 lookups a second and 5 at once, the lookups of a target environment get 429.
+//
 // docs/operators/stubs.md lists the choices that no document states.
 package mtn
 
@@ -28,6 +30,7 @@ const (
 	delayedDecision   = 25 * time.Second // the number of a delayed payment
 	earlyNotFoundTime = 5 * time.Second  // quirk early_not_found
 	maxNote           = 160              // characters of payerMessage and payeeNote
+	maxLookups        = 15               // of a target environment in a second: 10, and a burst of 5
 	environmentHeader = "X-Target-Environment"
 )
 
@@ -92,11 +95,12 @@ var refusedNumbers = map[string]string{
 type stub struct {
 	*kit.Platform
 	Credentials
+	lookups map[string][]time.Time // within the last second, by target environment; the platform's lock guards them
 }
 
 // New makes a stub of one MTN platform for all target environments.
 func New(config kit.Config, credentials Credentials) *kit.Platform {
-	s := &stub{Credentials: credentials}
+	s := &stub{Credentials: credentials, lookups: map[string][]time.Time{}}
 	s.Platform = kit.New(config, kit.Spec{
 		Operator: "mtn", Numbers: numbers, TokenLife: time.Hour, Authorize: s.authorize, Callback: s.callback,
 		End: func(t *kit.Transaction) { t.Status = "PENDING" },
@@ -112,7 +116,7 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			"400": {Status: http.StatusBadRequest},
 			"401": unauthorized("Access denied due to invalid subscription key."),
 			"403": gatewayError(http.StatusForbidden, "Forbidden"),
-			"429": gatewayError(http.StatusTooManyRequests, "Rate limit is exceeded."),
+			"429": tooMany(),
 		},
 		Errors: slices.Concat(kit.Errors(http.StatusInternalServerError, "INTERNAL_PROCESSING_ERROR", "PAYER_NOT_FOUND",
 			"PAYEE_NOT_ALLOWED_TO_RECEIVE", "NOT_ALLOWED", "NOT_ALLOWED_TARGET_ENVIRONMENT",
@@ -140,6 +144,10 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 // gatewayError is an error of the API gateway in front of the platform.
 func gatewayError(status int, message string) kit.Response {
 	return kit.JSON(status, map[string]any{"statusCode": status, "message": message})
+}
+
+func tooMany() kit.Response {
+	return gatewayError(http.StatusTooManyRequests, "Rate limit is exceeded.")
 }
 
 func unauthorized(message string) kit.Response { return gatewayError(http.StatusUnauthorized, message) }
@@ -245,10 +253,19 @@ func (s *stub) checkStatus(c *kit.Call) kit.Response {
 	t, name := s.Find(c.Key), c.Request.Header.Get(environmentHeader)
 	found := t != nil && t.Details["hidden"] == "" && t.Details["environment"] == name
 	return kit.FirstOf(
+		kit.If(s.exceedsRate(name), tooMany()),
 		kit.If(!kit.IsUUIDv4(c.Key), kit.Response{Status: http.StatusBadRequest}),
 		kit.If(environments[name].currency == "", s.Error("NOT_ALLOWED_TARGET_ENVIRONMENT", "")),
 		kit.If(!found, s.Error("RESOURCE_NOT_FOUND", "")),
 	)
+}
+
+// exceedsRate counts a lookup of a target environment and reports whether it is above its rate.
+func (s *stub) exceedsRate(environment string) bool {
+	now := s.Now()
+	isOld := func(at time.Time) bool { return now.Sub(at) >= time.Second }
+	s.lookups[environment] = append(slices.DeleteFunc(s.lookups[environment], isOld), now)
+	return len(s.lookups[environment]) > maxLookups
 }
 
 func (s *stub) status(c *kit.Call) kit.Response {

@@ -282,3 +282,28 @@ func TestSpeedDividesDelays(t *testing.T) {
 		}
 	})
 }
+
+// Above its rate a target environment's lookups get 429, in the form of the API gateway, until a second has passed.
+func TestLookupRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "")
+		b.pay("2250500000000")
+		for i := range 17 {
+			want := 200
+			if i >= 15 {
+				want = 429
+			}
+			if status, text := b.status(); status != want {
+				t.Errorf("lookup %d: %d %s, want %d", i+1, status, text, want)
+			}
+		}
+		other := b.headers("X-Target-Environment", "mtncameroon")
+		if status, text := b.Do("GET", payPath+"/"+reference, "", other...); status != 404 {
+			t.Errorf("another environment: %d %s, want 404", status, text)
+		}
+		time.Sleep(time.Second)
+		if status, _ := b.status(); status != 200 {
+			t.Errorf("a second later: %d", status)
+		}
+	})
+}
