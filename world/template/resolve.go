@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ type document struct {
 	Globals struct {
 		Function yaml.Node `yaml:"Function"`
 	} `yaml:"Globals"`
+	Mappings   yaml.Node `yaml:"Mappings"`
 	Conditions yaml.Node `yaml:"Conditions"`
 	Resources  yaml.Node `yaml:"Resources"`
 }
@@ -29,12 +31,14 @@ type resolver struct {
 	node.FirstError
 	references    map[string]string // Template.References
 	resourceTypes map[string]string // by logical id
+	mappings      yaml.Node
 	conditions    yaml.Node
 }
 
 func newResolver(root *document, options Options) (*resolver, error) {
 	r := &resolver{
-		references: map[string]string{}, resourceTypes: map[string]string{}, conditions: root.Conditions,
+		references: map[string]string{}, resourceTypes: map[string]string{},
+		mappings: root.Mappings, conditions: root.Conditions,
 	}
 	for name, parameter := range root.Parameters {
 		if parameter.Default != nil {
@@ -81,7 +85,7 @@ func (r *resolver) nameResources(resources *yaml.Node, tablePrefix string) error
 	return nil
 }
 
-// text resolves a scalar, !Ref, !Sub or !If to its text; nil is "".
+// text resolves a scalar, !Ref, !Sub, !FindInMap or !If to its text; nil is "".
 func (r *resolver) text(n *yaml.Node) string {
 	if n == nil {
 		return ""
@@ -89,6 +93,8 @@ func (r *resolver) text(n *yaml.Node) string {
 	switch {
 	case n.Tag == "!If":
 		return r.text(r.branch(n))
+	case n.Tag == "!FindInMap":
+		return r.text(r.mapped(n))
 	case n.Kind != yaml.ScalarNode:
 		r.Fail(n, "a text was expected")
 	case n.Tag == "!Ref":
@@ -151,9 +157,33 @@ func (r *resolver) branch(n *yaml.Node) *yaml.Node {
 	return n.Content[2]
 }
 
-// isTrue evaluates a condition: !Equals of two texts, or !Not of one condition.
+// mapped selects the value of !FindInMap [Mapping, key, key].
+func (r *resolver) mapped(n *yaml.Node) *yaml.Node {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
+		r.Fail(n, "!FindInMap needs a mapping and two keys")
+		return nil
+	}
+	keys := make([]string, len(n.Content))
+	for i, key := range n.Content {
+		keys[i] = r.text(key)
+	}
+	value := node.At(&r.mappings, keys...)
+	if value == nil {
+		r.Fail(n, "there is no mapping %s", strings.Join(keys, "/"))
+	}
+	return value
+}
+
+// isTrue evaluates a condition: !Equals of two texts, !Not of one condition, !And or !Or of several, or !Condition.
 func (r *resolver) isTrue(n *yaml.Node) bool {
+	isFalse := func(n *yaml.Node) bool { return !r.isTrue(n) }
 	switch {
+	case n.Kind == yaml.ScalarNode && n.Tag == "!Condition" && node.At(&r.conditions, n.Value) != nil:
+		return r.isTrue(node.At(&r.conditions, n.Value))
+	case n.Kind == yaml.SequenceNode && n.Tag == "!Or":
+		return slices.ContainsFunc(n.Content, r.isTrue)
+	case n.Kind == yaml.SequenceNode && n.Tag == "!And":
+		return !slices.ContainsFunc(n.Content, isFalse)
 	case n.Kind == yaml.SequenceNode && n.Tag == "!Not" && len(n.Content) == 1:
 		return !r.isTrue(n.Content[0])
 	case n.Kind == yaml.SequenceNode && n.Tag == "!Equals" && len(n.Content) == 2:

@@ -168,19 +168,21 @@ func TestUnsupportedTemplates(t *testing.T) {
 		return event("{Type: DynamoDB, Properties: {Stream: !GetAtt F.StreamArn, FilterCriteria: " + criteria + "}}")
 	}
 	otherCode := strings.Replace(minimalTemplate, "functions/f/bootstrap/", "cmd/f/", 1)
-	orCondition := "Conditions: {C: !Or [a, b]}\n" + variable("!If [C, a, b]")
+	orCondition := "Conditions: {C: !Or [!Equals [a, b], !Contains [a]]}\n" + variable("!If [C, a, b]")
 	cases := map[string]struct{ text, want string }{
 		"no function":                 {"Resources: {}", "no function"},
 		"reference to nothing":        {variable("!Ref Nothing"), `"Nothing" refers to nothing`},
 		"unknown intrinsic":           {variable("!ImportValue x"), "line 6: !ImportValue is not supported"},
 		"unknown condition":           {variable("!If [C, a, b]"), `no condition "C"`},
-		"unsupported condition":       {orCondition, "!Or is not supported"},
+		"unsupported condition":       {orCondition, "!Contains is not supported"},
 		"incomplete if":               {"Conditions: {C: !Equals [a, b]}\n" + variable("!If [C, a]"), "two values"},
 		"attribute":                   {variable("!GetAtt F.Arn"), "line 6: !GetAtt is not supported"},
 		"attribute in a substitution": {variable("!Sub \"${F.Arn}\""), `"F.Arn" refers to nothing`},
 		"long form":                   {variable("{\"Fn::Sub\": x}"), "a text was expected"},
 		"substitution of nothing":     {variable("!Sub \"${Nothing}\""), `"Nothing" refers to nothing`},
 		"sequence in place of a text": {variable("[a]"), "a text was expected"},
+		"no such mapping":             {variable("!FindInMap [M, a, b]"), "no mapping M/a/b"},
+		"mapping without keys":        {variable("!FindInMap [M]"), "a mapping and two keys"},
 		"timeout in words":            {minimalTemplate + "      Timeout: soon\n", `"soon" is not a number`},
 		"code outside functions/":     {otherCode, "CodeUri"},
 		"unknown event":               {event("{Type: SQS, Properties: {}}"), `type "SQS"`},
@@ -214,6 +216,26 @@ Conditions: {Has: !Not [!Equals [!Ref P, ""]]}
 		actual := parse(t, text, template.Options{Parameters: map[string]string{"P": value}})
 		if environment := actual.Functions[0].Environment; environment["A"]+" "+environment["B"] != want {
 			t.Errorf("%q gives %v", value, environment)
+		}
+	}
+}
+
+// TestMappings: a value of a mapping is a text, also in a condition.
+func TestMappings(t *testing.T) {
+	text := `Parameters: {P: {Type: String, Default: small}, Q: {Type: String, Default: ""}}
+Mappings: {Sizes: {small: {Count: "1"}, large: {Count: 4}}}
+Conditions:
+  HasQ: !Not [!Equals [!Ref Q, ""]]
+  Many: !Or [!Equals [!Ref Q, many], !And [!Not [!Condition HasQ], !Equals [!FindInMap [Sizes, !Ref P, Count], 4]]]
+` + minimalTemplate + `
+      Environment: {Variables: {A: !If [HasQ, !Ref Q, !FindInMap [Sizes, !Ref P, Count]], B: !If [Many, many, few]}}
+`
+	for parameters, want := range map[[2]string]string{
+		{"small", ""}: "1 few", {"large", ""}: "4 many", {"small", "many"}: "many many", {"large", "few"}: "few few",
+	} {
+		actual := parse(t, text, template.Options{Parameters: map[string]string{"P": parameters[0], "Q": parameters[1]}})
+		if environment := actual.Functions[0].Environment; environment["A"]+" "+environment["B"] != want {
+			t.Errorf("%q: %v, want %s", parameters, environment, want)
 		}
 	}
 }
