@@ -54,6 +54,7 @@ func newResolver(root *document, options Options) (*resolver, error) {
 	for name, value := range map[string]string{
 		"StackName": cmp.Or(options.StackName, "local"), "AccountId": "000000000000",
 		"Region": cmp.Or(options.Region, "us-east-1"), "Partition": "aws", "URLSuffix": "amazonaws.com",
+		"NoValue": "", // a property with it is missing, and so is one without a text
 	} {
 		r.references["AWS::"+name] = value
 	}

@@ -56,6 +56,8 @@ func (t *Template) addFunction(id string, properties *yaml.Node, root *document,
 		}
 		f.Timeout = time.Duration(r.number(node.At(section, "Timeout"), f.Timeout.Seconds())) * time.Second
 		f.MemoryMB = int(r.number(node.At(section, "MemorySize"), float64(f.MemoryMB)))
+		f.ReservedConcurrency = int(r.number(node.At(section, "ReservedConcurrentExecutions"),
+			float64(f.ReservedConcurrency)))
 		for name, value := range node.Entries(node.At(section, "Environment", "Variables")) {
 			f.Environment[name] = r.text(value)
 		}

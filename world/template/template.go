@@ -63,6 +63,9 @@ type Function struct {
 	Environment map[string]string // Globals and the function's own variables, references resolved
 	Streams     []Stream
 	Schedules   []string // expressions such as rate(1 minute)
+	// ReservedConcurrency is the part of the account's concurrency that only this function uses, and its limit. 0: it
+	// shares what no function has reserved.
+	ReservedConcurrency int
 }
 
 // Stream is a DynamoDB stream that invokes a function.

@@ -240,6 +240,18 @@ Conditions:
 	}
 }
 
+// TestReservedConcurrency: a function without a value shares the account's concurrency.
+func TestReservedConcurrency(t *testing.T) {
+	text := "Parameters: {P: {Type: String, Default: \"\"}}\nConditions: {Has: !Not [!Equals [!Ref P, \"\"]]}\n" +
+		minimalTemplate + "      ReservedConcurrentExecutions: !If [Has, !Ref P, !Ref AWS::NoValue]\n"
+	for value, want := range map[string]int{"": 0, "20": 20} {
+		options := template.Options{Parameters: map[string]string{"P": value}}
+		if got := parse(t, text, options).Functions[0].ReservedConcurrency; got != want {
+			t.Errorf("%q reserves %d, want %d", value, got, want)
+		}
+	}
+}
+
 // checkEnvironment compares a variable of the functions that have it with what some parameters give it.
 func checkEnvironment(t *testing.T, variable string, parameters map[string]string, want string) {
 	t.Helper()
