@@ -133,7 +133,7 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	for _, line := range slices.Concat(productionWarnings(o, given), overrideWarnings(config, known, o)) {
+	for _, line := range slices.Concat(productionWarnings(o, known, given), overrideWarnings(config, known, o)) {
 		fmt.Fprintln(out, "deploy: warning:", line)
 	}
 	if err := refuseAliasLoss(ctx, root, sam, config, o); err != nil {

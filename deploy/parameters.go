@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -65,8 +66,9 @@ func resolveParameters(config samconfig, known templateFile, o deployOptions) (p
 }
 
 // productionWarnings returns a line for each missing protection of a production deployment. The stack may have the
-// value of an earlier deployment, which CloudFormation keeps.
-func productionWarnings(o deployOptions, given parameters) []string {
+// value of an earlier deployment, which CloudFormation keeps. AccountConcurrency protects functions too, if it is large
+// enough to reserve for them.
+func productionWarnings(o deployOptions, known templateFile, given parameters) []string {
 	if o.environment != "prod" {
 		return nil
 	}
@@ -78,7 +80,9 @@ func productionWarnings(o deployOptions, given parameters) []string {
 		{"PayConcurrency", "another function can use the account's concurrency that payments need"},
 		{"NotifConcurrency", "another function can use the account's concurrency that operators' callbacks need"},
 	} {
-		if given[missing.name] == "" && !(o.waf && missing.name == "WebAclArn") {
+		function, _ := strings.CutSuffix(missing.name, "Concurrency")
+		reserved := known.reservation(given["AccountConcurrency"], function) > 0
+		if given[missing.name] == "" && !reserved && !(o.waf && missing.name == "WebAclArn") {
 			found = append(found, fmt.Sprintf("%s is not given: unless an earlier deployment set it, %s",
 				missing.name, missing.effect))
 		}
@@ -103,7 +107,10 @@ func overrideWarnings(config samconfig, known templateFile, o deployOptions) []s
 // templateFile is the part of a template that a deployment reads.
 type templateFile struct {
 	Parameters map[string]declaration `yaml:"Parameters"`
-	Resources  map[string]struct {
+	Mappings   struct {
+		Concurrency map[string]map[string]string `yaml:"Concurrency"` // by AccountConcurrency and function
+	} `yaml:"Mappings"`
+	Resources map[string]struct {
 		Type string `yaml:"Type"`
 	} `yaml:"Resources"`
 }
@@ -122,6 +129,14 @@ func readTemplate(text []byte) (templateFile, error) {
 		return t, fmt.Errorf("template.yaml: %w", err)
 	}
 	return t, nil
+}
+
+// reservation returns the concurrency that a value of AccountConcurrency ("" for the default) reserves for a function,
+// 0 for none.
+func (t templateFile) reservation(accountConcurrency, function string) int {
+	row := t.Mappings.Concurrency[cmp.Or(accountConcurrency, t.Parameters["AccountConcurrency"].Default)]
+	reserved, _ := strconv.Atoi(row[function]) // not a number: none
+	return reserved
 }
 
 func (t templateFile) checkParameter(name, value string) error {

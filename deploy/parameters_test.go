@@ -11,22 +11,31 @@ func TestProductionWarnings(t *testing.T) {
 		"WebAclArn": "arn", "AlarmTopicArn": "arn",
 		"ChargeConcurrency": "20", "PayConcurrency": "20", "NotifConcurrency": "20",
 	}
-	if got := productionWarnings(deployOptions{environment: "prod"}, all); len(got) != 0 {
+	known := mustReadTemplate(t)
+	if got := productionWarnings(deployOptions{environment: "prod"}, known, all); len(got) != 0 {
 		t.Errorf("with everything: %q", got)
 	}
 	for name, value := range all {
 		all[name] = "" // an empty value is a missing one
-		got := productionWarnings(deployOptions{environment: "prod"}, all)
+		got := productionWarnings(deployOptions{environment: "prod"}, known, all)
 		if len(got) != 1 || !strings.HasPrefix(got[0], name+" is not given") || strings.Contains(got[0], "\n") {
 			t.Errorf("without %s: %q", name, got)
 		}
 		all[name] = value
 	}
 	delete(all, "WebAclArn")
-	if got := productionWarnings(deployOptions{environment: "prod", waf: true}, all); len(got) != 0 {
+	if got := productionWarnings(deployOptions{environment: "prod", waf: true}, known, all); len(got) != 0 {
 		t.Errorf("with WAF=1: the warnings %q, want none", got)
 	}
-	if got := productionWarnings(deployOptions{environment: "dev"}, nil); len(got) != 0 {
+	few := parameters{"WebAclArn": "arn", "AlarmTopicArn": "arn", "AccountConcurrency": "1000"}
+	if got := productionWarnings(deployOptions{environment: "prod"}, known, few); len(got) != 0 {
+		t.Errorf("with the reservations of AccountConcurrency: %q", got)
+	}
+	few["AccountConcurrency"] = "100"
+	if got := productionWarnings(deployOptions{environment: "prod"}, known, few); len(got) != 3 {
+		t.Errorf("with an account that can reserve nothing: the warnings %q, want 3", got)
+	}
+	if got := productionWarnings(deployOptions{environment: "dev"}, known, nil); len(got) != 0 {
 		t.Errorf("dev: %q", got)
 	}
 }

@@ -142,11 +142,14 @@ const (
 	throttleBurst = "5000"
 )
 
+// accountConcurrency makes the stream as parallel as a large account's is.
+const accountConcurrency = "1000"
+
 // Parameters returns the template's parameters that the local run sets.
 func Parameters() map[string]string {
 	return map[string]string{
 		"Stage": "local", "ServiceId": serviceID, "ApplicationId": applicationID, "ContactId": contactID,
-		"ThrottleRate": throttleRate, "ThrottleBurst": throttleBurst,
+		"ThrottleRate": throttleRate, "ThrottleBurst": throttleBurst, "AccountConcurrency": accountConcurrency,
 	}
 }
 
