@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"mobilegateway/world/template"
 )
 
 const checkout = ".."
@@ -366,5 +369,23 @@ func TestRefusedBundles(t *testing.T) {
 				t.Errorf("the bundle was deployed: %q", calls)
 			}
 		})
+	}
+}
+
+// TestNoResponseIsUnknown checks that API Gateway reports a function without a response as unknown, never as not
+// applied: the function may have called the operator, although a throttled one did not. The access log has the reason.
+func TestNoResponseIsUnknown(t *testing.T) {
+	deployed, err := template.Load(filepath.Join(checkout, "template.yaml"), template.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "DEFAULT_5XX"} {
+		response := deployed.GatewayResponses[kind]
+		if response.Status != http.StatusGatewayTimeout || !strings.Contains(response.Body, `"PDK_SMSW_0011"`) {
+			t.Errorf("%s: %d %s, want 504 with the code of an unknown outcome", kind, response.Status, response.Body)
+		}
+	}
+	if !bytes.Contains(read(t, "template.yaml"), []byte(`"integrationError":"$context.integrationErrorMessage"`)) {
+		t.Error("the access log has no reason of a function without a response")
 	}
 }
