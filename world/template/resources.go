@@ -86,7 +86,11 @@ func (t *Template) addEvent(f *Function, n *yaml.Node, r *resolver) {
 	case "DynamoDB":
 		f.Streams = append(f.Streams, r.readStream(n, properties))
 	case "Schedule":
-		f.Schedules = append(f.Schedules, r.text(node.At(properties, "Schedule")))
+		if r.text(node.At(properties, "State")) != "DISABLED" {
+			f.Schedules = append(f.Schedules, Schedule{
+				Expression: r.text(node.At(properties, "Schedule")), Input: r.text(node.At(properties, "Input")),
+			})
+		}
 	default:
 		r.Fail(n, "an event of type %q is not supported", kind)
 	}

@@ -62,10 +62,16 @@ type Function struct {
 	MemoryMB    int
 	Environment map[string]string // Globals and the function's own variables, references resolved
 	Streams     []Stream
-	Schedules   []string // expressions such as rate(1 minute)
+	Schedules   []Schedule // without those that are disabled
 	// ReservedConcurrency is the part of the account's concurrency that only this function uses, and its limit. 0: it
 	// shares what no function has reserved.
 	ReservedConcurrency int
+}
+
+// Schedule invokes a function at fixed times.
+type Schedule struct {
+	Expression string // such as rate(1 minute)
+	Input      string // the event; "" for EventBridge's own
 }
 
 // Stream is a DynamoDB stream that invokes a function.

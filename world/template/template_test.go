@@ -129,6 +129,8 @@ func TestStreamAndScheduleEvents(t *testing.T) {
 	actual := parse(t, minimalTemplate+`
       Events:
         Tick: {Type: Schedule, Properties: {Schedule: rate(1 minute)}}
+        Part: {Type: Schedule, Properties: {Schedule: rate(1 hour), State: ENABLED, Input: '{"part":1}'}}
+        Off: {Type: Schedule, Properties: {Schedule: rate(1 day), State: DISABLED}}
         Ledger:
           Type: DynamoDB
           Properties:
@@ -143,7 +145,8 @@ func TestStreamAndScheduleEvents(t *testing.T) {
   T: {Type: "AWS::DynamoDB::Table", Properties: {TableName: named}}
 `, template.Options{})
 	f := actual.Function("f")
-	if difference := cmp.Diff([]string{"rate(1 minute)"}, f.Schedules); difference != "" {
+	schedules := []template.Schedule{{Expression: "rate(1 minute)"}, {Expression: "rate(1 hour)", Input: `{"part":1}`}}
+	if difference := cmp.Diff(schedules, f.Schedules); difference != "" {
 		t.Errorf("the schedules differ (-want +got):\n%s", difference)
 	}
 	want := []template.Stream{{
