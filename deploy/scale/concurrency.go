@@ -23,6 +23,7 @@ const unreservedMinimum = 100
 type account struct {
 	concurrency int
 	parallelism int            // batches of one shard of the stream at once
+	sweeps      []string       // the events of the sweeps of a minute
 	share       int            // percent of concurrency for the waiting calls of one operator
 	reserved    map[string]int // by function; 0: it shares what is left
 }
@@ -82,6 +83,9 @@ func loadAccount(path, value, share string) (account, error) {
 		for _, stream := range f.Streams {
 			a.parallelism = stream.ParallelizationFactor
 		}
+		for _, schedule := range f.Schedules {
+			a.sweeps = append(a.sweeps, schedule.Input)
+		}
 	}
 	return a, nil
 }
@@ -91,13 +95,13 @@ var tableColumns = [...]string{"charge", "pay", "sms", "status", "token", "notif
 
 func concurrencyTable(all []account) string {
 	var b strings.Builder
-	b.WriteString("| `AccountConcurrency` | batches of a shard at once | `OperatorShare`: calls |")
+	b.WriteString("| `AccountConcurrency` | batches of a shard at once | sweeps | `OperatorShare`: calls |")
 	for _, name := range tableColumns {
 		fmt.Fprintf(&b, " `%s` |", name)
 	}
-	b.WriteString(" left for `-` |\n|" + strings.Repeat("---|", 4+len(tableColumns)) + "\n")
+	b.WriteString(" left for `-` |\n|" + strings.Repeat("---|", 5+len(tableColumns)) + "\n")
 	for _, a := range all {
-		fmt.Fprintf(&b, "| %d | %d | %d %%: %d |", a.concurrency, a.parallelism, a.share, a.operatorCalls())
+		fmt.Fprintf(&b, "| %d | %d | %d | %d %%: %d |", a.concurrency, a.parallelism, len(a.sweeps), a.share, a.operatorCalls())
 		for _, name := range tableColumns {
 			fmt.Fprintf(&b, " %s |", cmp.Or(strings.TrimPrefix(strconv.Itoa(a.reserved[name]), "0"), "-"))
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -54,9 +55,9 @@ func TestSmallAccounts(t *testing.T) {
 			continue
 		}
 		checked++
-		if a.unreserved() != a.concurrency || a.parallelism != 1 {
-			t.Errorf("%d: %v is reserved and the parallelism is %d, want nothing and 1", a.concurrency, a.reserved,
-				a.parallelism)
+		if a.unreserved() != a.concurrency || a.parallelism != 1 || len(a.sweeps) != 1 {
+			t.Errorf("%d: %v is reserved, the parallelism is %d and the sweeps are %d, want nothing, 1 and 1",
+				a.concurrency, a.reserved, a.parallelism, len(a.sweeps))
 		}
 	}
 	if checked < 2 {
@@ -85,9 +86,23 @@ func TestLargeAccounts(t *testing.T) {
 		if want := a.parallelism * newTableShards; a.reserved["relay"] < want {
 			t.Errorf("%d: the relay has %d, want %d for the shards of a new table", a.concurrency, a.reserved["relay"], want)
 		}
-		for _, name := range []string{"status", "token", "notif", "sweep"} {
-			if a.reserved[name] < 2 {
-				t.Errorf("%d: %s has %d, so that others starve it", a.concurrency, name, a.reserved[name])
+		if want := 2 * len(a.sweeps); a.reserved["sweep"] < want {
+			t.Errorf("%d: the sweep has %d, want %d to let late ones end", a.concurrency, a.reserved["sweep"], want)
+		}
+		for _, name := range []string{"status", "token", "notif"} {
+			if a.reserved[name] == 0 {
+				t.Errorf("%d: %s has nothing of its own, so others starve it", a.concurrency, name)
+			}
+		}
+	}
+}
+
+// TestSweepsDivideTheShards checks that the sweeps of a minute are the parts of one whole.
+func TestSweepsDivideTheShards(t *testing.T) {
+	for _, a := range mustLoadAccounts(t) {
+		for i, event := range a.sweeps {
+			if want := fmt.Sprintf(`{"part":%d,"of":%d}`, i, len(a.sweeps)); event != want {
+				t.Errorf("%d: the sweep %d has the event %s, want %s", a.concurrency, i+1, event, want)
 			}
 		}
 	}
@@ -98,7 +113,7 @@ func TestMoreIsNeverLess(t *testing.T) {
 	all := mustLoadAccounts(t)
 	for i, a := range all[1:] {
 		smaller := all[i]
-		if a.parallelism < smaller.parallelism || a.operatorCalls() < smaller.operatorCalls() ||
+		if a.parallelism < smaller.parallelism || len(a.sweeps) < len(smaller.sweeps) || a.operatorCalls() < smaller.operatorCalls() ||
 			a.unreserved() < min(smaller.unreserved(), unreservedMinimum) {
 			t.Errorf("%d has less than %d: %+v, %+v", a.concurrency, smaller.concurrency, a, smaller)
 		}
@@ -112,7 +127,7 @@ func TestMoreIsNeverLess(t *testing.T) {
 
 // TestExplicitParametersWin checks that a parameter of its own replaces what AccountConcurrency selects.
 func TestExplicitParametersWin(t *testing.T) {
-	parameters := map[string]string{"AccountConcurrency": "1000", "StreamParallelism": "3"}
+	parameters := map[string]string{"AccountConcurrency": "1000", "StreamParallelism": "3", "Sweeps": "2"}
 	names := map[string]string{
 		"charge": "Charge", "pay": "Pay", "sms": "Sms", "status": "Status", "token": "Token", "notif": "Notif",
 		"receipt": "Receipt", "relay": "Relay", "sweep": "Sweep",
@@ -127,6 +142,9 @@ func TestExplicitParametersWin(t *testing.T) {
 	for _, f := range deployed.Functions {
 		if f.ReservedConcurrency != 7 || names[f.Name] == "" {
 			t.Errorf("%s has %d, want the 7 of its own parameter", f.Name, f.ReservedConcurrency)
+		}
+		if f.Name == "sweep" && len(f.Schedules) != 2 {
+			t.Errorf("%d sweeps, want the 2 of the parameter", len(f.Schedules))
 		}
 		for _, stream := range f.Streams {
 			if stream.ParallelizationFactor != 3 {

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -27,14 +28,35 @@ type shardReader struct {
 	err            error
 }
 
-// newShardReaders returns one reader for each shard.
-func newShardReaders(now time.Time) []*shardReader {
-	readers := make([]*shardReader, ledger.DueShards)
-	for shard := range readers {
-		query := ledger.DueQuery{Shard: shard, Before: now, Limit: pageSize}
-		readers[shard] = &shardReader{query: query, first: true}
+// part is one of several sweeps that divide the shards of a minute: Number, from 0 to Count-1.
+type part struct {
+	Number int `json:"part"`
+	Count  int `json:"of"`
+}
+
+// parsePart reads the part from the input of the sweep's schedule in template.yaml. Any other event is for all shards.
+func parsePart(event []byte) part {
+	var p part
+	if err := json.Unmarshal(event, &p); err != nil || p.Number < 0 || p.Number >= p.Count {
+		return part{Count: 1}
 	}
-	return readers
+	return p
+}
+
+// newShardReaders returns one reader for each shard: those of the pass's own part, and the others. The others read only
+// what has been due for longer than an interval. So each shard is processed also if its own sweep does not run, and
+// sweeps of the same minute do not process the same entries.
+func (p *pass) newShardReaders(share part) (own, others []*shardReader) {
+	for shard := range ledger.DueShards {
+		query := ledger.DueQuery{Shard: shard, Before: p.startedAt, Limit: pageSize}
+		if shard%share.Count == share.Number {
+			own = append(own, &shardReader{query: query, first: true})
+			continue
+		}
+		query.Before = p.startedAt.Add(-p.SweepInterval)
+		others = append(others, &shardReader{query: query, first: true})
+	}
+	return own, others
 }
 
 // readPages reads the next page of each shard concurrently. more is false once all shards are read.

@@ -22,12 +22,51 @@ func (emptyFirst) DueKeys(_ context.Context, query ledger.DueQuery) (page []ledg
 // A page without keys does not end a shard, at any start point.
 func TestEmptyPage(t *testing.T) {
 	for _, start := range []int64{0, startPoints / 2} {
-		r := newShardReaders(time.Unix(1_800_000_000, 0))[0]
+		p := &pass{Sweep: &Sweep{}, startedAt: time.Unix(1_800_000_000, 0)}
+		own, _ := p.newShardReaders(part{Count: 1})
+		r := own[0]
 		first := r.read(t.Context(), emptyFirst{}, start)
 		second := r.read(t.Context(), emptyFirst{}, start)
 		if len(first) != 0 || len(second) != 1 || !r.done || r.err != nil {
 			t.Errorf("start %d: pages %v and %v, done %v, %v", start, first, second, r.done, r.err)
 		}
+	}
+}
+
+// The parts of the template's schedules have each shard once. Any other event is for all shards.
+func TestParts(t *testing.T) {
+	p := &pass{Sweep: &Sweep{SweepInterval: time.Minute}, startedAt: time.Unix(1_800_000_000, 0)}
+	for name, events := range map[string][]string{
+		"one sweep":         {`{"part":0,"of":1}`},
+		"two sweeps":        {`{"part":0,"of":2}`, `{"part":1,"of":2}`},
+		"four sweeps":       {`{"part":0,"of":4}`, `{"part":1,"of":4}`, `{"part":2,"of":4}`, `{"part":3,"of":4}`},
+		"EventBridge's own": {`{"version":"0","detail-type":"Scheduled Event","detail":{}}`},
+		"no event":          {""},
+		"too large":         {`{"part":4,"of":4}`},
+		"negative":          {`{"part":-1,"of":4}`},
+		"another type":      {`{"part":"1","of":4}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var shards []int
+			for _, event := range events {
+				own, others := p.newShardReaders(parsePart([]byte(event)))
+				for _, r := range own {
+					shards = append(shards, r.query.Shard)
+				}
+				if len(own)+len(others) != ledger.DueShards {
+					t.Errorf("%s reads %d shards and %d of others, want all", event, len(own), len(others))
+				}
+				for _, r := range others {
+					if late := p.startedAt.Sub(r.query.Before); late != time.Minute {
+						t.Errorf("%s takes what is due for %s, want a minute", event, late)
+					}
+				}
+			}
+			slices.Sort(shards)
+			if len(slices.Compact(slices.Clone(shards))) != ledger.DueShards || len(shards) != ledger.DueShards {
+				t.Errorf("the shards %v, want each once", shards)
+			}
+		})
 	}
 }
 

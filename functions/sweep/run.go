@@ -11,9 +11,9 @@ import (
 // workers is the number of entries that are read and changed concurrently. Workers make no outside calls.
 const workers = 32
 
-// Invoke implements lambda.Handler of aws-lambda-go: it runs one sweep and ignores the event. It returns an error, for
-// the alarm, if a shard cannot be read; the other shards are processed.
-func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
+// Invoke implements lambda.Handler of aws-lambda-go: it runs one sweep. The event may name its part of the shards. It
+// returns an error, for the alarm, if a shard cannot be read; the other shards are processed.
+func (s *Sweep) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	if deadline, hasDeadline := ctx.Deadline(); hasDeadline {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-storeMargin))
@@ -21,8 +21,18 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	}
 	p := &pass{Sweep: s, startedAt: s.Now()}
 	p.jobs = p.newJobs()
-	readers := newShardReaders(p.startedAt)
-	for more := true; more && !p.outOfTime(ctx); {
+	own, others := p.newShardReaders(parsePart(event))
+	p.processShards(ctx, own)
+	p.processShards(ctx, others)
+	p.calls.Wait()
+	s.Courier.Sender.CloseIdle()
+	return []byte(`{}`), readErrors(append(own, others...))
+}
+
+// processShards processes the due keys of some shards, while there is time. Outside calls may still run when it
+// returns.
+func (p *pass) processShards(ctx context.Context, readers []*shardReader) {
+	for more := len(readers) > 0; more && !p.outOfTime(ctx); {
 		var keys []ledger.Key
 		keys, more = p.readPages(ctx, readers)
 		p.runWorkers(ctx, append(keys, p.takeReturned()...))
@@ -31,9 +41,6 @@ func (s *Sweep) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 			more = len(p.returned) > 0 // nothing else runs now
 		}
 	}
-	p.calls.Wait()
-	s.Courier.Sender.CloseIdle()
-	return []byte(`{}`), readErrors(readers)
 }
 
 // runWorkers processes keys concurrently, while there is time. It returns when the workers are done; outside calls may

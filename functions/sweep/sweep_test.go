@@ -144,6 +144,42 @@ func TestConcurrentSweeps(t *testing.T) {
 	s.AssertEntry(t, sms, want)
 }
 
+// Each of four sweeps delivers what is due in its own shards. What is due for longer than a minute is delivered by any of
+// them, so that no entry depends on one.
+func TestPartsOfAMinute(t *testing.T) {
+	const entries = 40
+	newFixtureWithDue := func() *sweepFixture {
+		s := newFixture(t)
+		for i := range entries {
+			s.StoreDueNotification(fmt.Sprint("DemoShop_", i))
+		}
+		return s
+	}
+	sweepPart := func(s *sweepFixture, number int) {
+		event := fmt.Appendf(nil, `{"part":%d,"of":4}`, number)
+		if _, err := s.sweep.Invoke(s.InvocationContext(t, timeout), event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("all four", func(t *testing.T) {
+		s := newFixtureWithDue()
+		for number := range 4 {
+			sweepPart(s, number)
+			if received := len(s.MerchantServer.Received("")); number < 3 && received == entries {
+				t.Errorf("the first %d sweeps delivered all %d", number+1, entries)
+			}
+		}
+		s.AssertReceived(t, entries)
+	})
+	t.Run("only one runs", func(t *testing.T) {
+		s := newFixtureWithDue()
+		sweepPart(s, 2)
+		s.Clock.Advance(time.Minute + time.Second)
+		sweepPart(s, 2)
+		s.AssertReceived(t, entries)
+	})
+}
+
 // No step starts in the last 20 seconds of the invocation; later sweeps do the rest.
 func TestInvocationDeadline(t *testing.T) {
 	s := newFixture(t)
