@@ -52,6 +52,9 @@ func checkCalls(t *testing.T, s *fixture) {
 		if cost.calls != kind.calls {
 			t.Errorf("%s makes the calls %+v, want %+v", kind.name, cost.calls, kind.calls)
 		}
+		if cost.units != kind.units {
+			t.Errorf("%s costs the units %+v, want %+v", kind.name, cost.units, kind.units)
+		}
 	}
 }
 
@@ -112,6 +115,38 @@ func TestMeter(t *testing.T) {
 	}
 	if calls, waited := m.drain(); len(calls) != 0 || waited != 0 {
 		t.Errorf("a second drain returned the calls %v and %v", calls, waited)
+	}
+}
+
+// TestUnits checks the units of responses in DynamoDB's JSON: with the capacity of each index, with that of a read, and
+// of a write whose condition is false.
+func TestUnits(t *testing.T) {
+	text := strings.Repeat("x", 1024)
+	c := &unitCounter{}
+	for _, response := range []struct {
+		body   string
+		writes bool
+	}{
+		{`{"ConsumedCapacity":{"CapacityUnits":5,"Table":{"CapacityUnits":2},"GlobalSecondaryIndexes":{
+			"day":{"CapacityUnits":1},"due":{"CapacityUnits":2}}}}`, true},
+		{`{"ConsumedCapacity":{"CapacityUnits":0.5}}`, false},
+		{`{"__type":"ConditionalCheckFailedException","Item":{"pk":{"S":"` + text + `"}}}`, true},
+		{`{"__type":"ConditionalCheckFailedException"}`, true},
+	} {
+		c.add([]byte(response.body), response.writes)
+	}
+	got, err := c.drain()
+	if want := (units{tables: 2 + 2 + 1, day: 1, due: 2, reads: 0.5}); got != want || err != nil {
+		t.Errorf("%+v and %v, want %+v", got, err, want)
+	}
+	c.add([]byte("garbage"), true)
+	if _, err := c.drain(); err == nil {
+		t.Error("a response that is not JSON was accepted")
+	}
+	yes := true
+	item := map[string]value{"pk": {S: "1234"}, "n": {N: "12345"}, "b": {B: []byte("123")}, "f": {BOOL: &yes}}
+	if got, want := itemBytes(item), 2+4+1+4+1+3+1+1; got != want {
+		t.Errorf("an item of %d bytes, want %d", got, want)
 	}
 }
 

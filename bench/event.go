@@ -1,13 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/local"
 	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
+	world "mobilegateway/world/dynamodb"
 )
 
 // requestKind is a kind of request to measure, with the calls that it may make.
@@ -19,27 +27,65 @@ type requestKind struct {
 	repeated bool
 	// status is the expected status of the response; 0 accepts any.
 	status int
+	// before are the requests of the same number that are made before each measured one, by other processes.
+	before []requestKind
 	// calls are those of one request, once its process has read merchant and secrets.
 	calls callCounts
+	// units are what DynamoDB bills for one request.
+	units units
 }
 
 // requests lists the kinds, with the numbers of calls that docs/architecture.md promises.
 func requests() []requestKind {
 	first, repeated := callCounts{operator: 1, writes: 2}, callCounts{writes: 1}
 	firstCharge := callCounts{operator: 1, writes: 3}
+	started, again := units{tables: 2, day: 1, due: 3}, units{tables: 1}
+	paid := requestKind{
+		name: "pay (ussd), first", function: "pay", newEvent: pay("sandbox", "ussd"), status: 201, calls: first,
+		units: started,
+	}
+	called := requestKind{
+		name: "pay (ussd), callback", function: "notif", newEvent: callback, status: 200, before: []requestKind{paid},
+		calls: callCounts{reads: 1, operator: 1, writes: 1}, units: units{tables: 2, due: 2, reads: 1},
+	}
 	return []requestKind{
 		{name: baseline, function: baseline, newEvent: func(*fixture, int) []byte { return []byte("{}") }},
-		{name: "charge, first", function: "charge", newEvent: charge, status: 201, calls: firstCharge},
-		{name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201, calls: repeated},
-		{name: "pay (web), first", function: "pay", newEvent: pay("sandbox", "web"), status: 201, calls: first},
-		{name: "pay (ussd), first", function: "pay", newEvent: pay("sandbox", "ussd"), status: 201, calls: first},
-		{name: "pay (mtn-momo), first", function: "pay", newEvent: pay("mtn", "ussd"), status: 201, calls: first},
+		{
+			name: "charge, first", function: "charge", newEvent: charge, status: 201, calls: firstCharge,
+			units: units{tables: 3, day: 1, due: 2},
+		},
+		{
+			name: "charge, repeated", function: "charge", newEvent: charge, repeated: true, status: 201,
+			calls: repeated, units: again,
+		},
+		{
+			name: "pay (web), first", function: "pay", newEvent: pay("sandbox", "web"), status: 201, calls: first,
+			units: started,
+		},
+		paid,
+		called,
+		{
+			name: "pay (ussd), notification", function: "relay", newEvent: streamed,
+			before: []requestKind{paid, called},
+			calls:  callCounts{reads: 2, operator: 1, merchant: 1, writes: 1},
+			units:  units{tables: 2, due: 1, reads: 2},
+		},
+		{
+			name: "pay (mtn-momo), first", function: "pay", newEvent: pay("mtn", "ussd"), status: 201, calls: first,
+			units: started,
+		},
 		{
 			name: "pay (ussd), repeated", function: "pay", newEvent: pay("sandbox", "ussd"), repeated: true,
-			status: 201, calls: repeated,
+			status: 201, calls: repeated, units: again,
 		},
-		{name: "sms, first", function: "sms", newEvent: sms, status: 201, calls: first},
-		{name: "sms, repeated", function: "sms", newEvent: sms, repeated: true, status: 409, calls: repeated},
+		{
+			name: "sms, first", function: "sms", newEvent: sms, status: 201, calls: first,
+			units: units{tables: 2, day: 1, due: 2},
+		},
+		{
+			name: "sms, repeated", function: "sms", newEvent: sms, repeated: true, status: 409, calls: repeated,
+			units: again,
+		},
 	}
 }
 
@@ -89,11 +135,62 @@ func pay(operator, channel string) func(*fixture, int) []byte {
 		return s.proxyEvent("/mobilemoney/v1", "/mobilemoney/v1", nil,
 			map[string]string{"mno-name": operator, "country-code": "CI", "channel": channel, "lang": "fr"},
 			strictjson.Marshal(map[string]string{
-				"currency": "XOF", "order_id": fmt.Sprintf("%s_%d", s.merchant.Merchant, number), "amount": "500",
+				"currency": "XOF", "order_id": s.orderID(number), "amount": "500",
 				"return_url": "http://127.0.0.1/return", "cancel_url": "http://127.0.0.1/cancel",
 				"reference": s.merchant.Merchant, "user_msisdn": "0700000000", "state": "s",
 			}))
 	}
+}
+
+func (s *fixture) orderID(number int) string {
+	return fmt.Sprintf("%s_%d", s.merchant.Merchant, number)
+}
+
+// callback is the sandbox's callback of a payment, which the payer approves now. It is nil if there is none.
+func callback(s *fixture, number int) []byte {
+	sent, found := s.payer.approve(s.orderID(number))
+	if !found {
+		return nil
+	}
+	address, _ := url.Parse(sent.URL) // the gateway made it
+	parts := strings.Split(strings.TrimPrefix(address.EscapedPath(), "/dev"), "/")
+	parameters := map[string]string{"operator": parts[4], "orderId": parts[5], "token": parts[6]}
+	return s.proxyEvent("/callbacks/v1/payments/{operator}/{orderId}/{token}", address.Path, parameters, nil, sent.Body)
+}
+
+// streamed is the event of the stream with a payment's newest image. It is nil if there is none.
+func streamed(s *fixture, number int) []byte {
+	stored, err := s.client.DynamoDB().GetItem(context.Background(), &dynamodb.GetItemInput{
+		TableName: aws.String(s.deployment.References["LedgerTable"]), ConsistentRead: aws.Bool(true),
+		Key: world.Item{"pk": &types.AttributeValueMemberS{Value: "pay#" + s.orderID(number)}},
+	})
+	if err != nil || stored.Item == nil {
+		return nil
+	}
+	const event = `{"Records":[{"eventID":"%d","dynamodb":{"NewImage":%s}}]}`
+	return fmt.Appendf(nil, event, number, world.ItemJSON(stored.Item))
+}
+
+// prepare makes the requests that come before a measured one, and returns its event.
+func (s *fixture) prepare(ctx context.Context, kind requestKind, number int) ([]byte, error) {
+	for _, earlier := range kind.before {
+		f := s.steps[earlier.function]
+		if f == nil {
+			var err error
+			if f, err = s.newFunction(earlier.function, true); err != nil {
+				return nil, err
+			}
+			s.steps[earlier.function] = f
+		}
+		if _, err := invokeAndCheck(ctx, f, earlier.newEvent(s, number), earlier.status); err != nil {
+			return nil, fmt.Errorf("%s: %w", earlier.name, err)
+		}
+	}
+	event := kind.newEvent(s, number)
+	if event == nil {
+		return nil, fmt.Errorf("%s: the payment %d has no callback, or is not stored", kind.name, number)
+	}
+	return event, nil
 }
 
 func sms(s *fixture, number int) []byte {

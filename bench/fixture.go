@@ -37,7 +37,12 @@ type fixture struct {
 	folder     string // of the built programs
 	delays     delays
 	dynamo     *meter
+	billed     *unitCounter
 	operator   *meter
+	inbox      *meter // of the merchant
+	payer      *payer
+	client     *awsclient.Client // past the meters' delays
+	steps      map[string]*lambda.Function
 	merchant   local.MerchantCredentials
 	endpoints  map[string]string
 	closers    []func()
@@ -51,7 +56,10 @@ func newFixture(ctx context.Context, root string, wait delays) (*fixture, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &fixture{deployment: deployment, folder: filepath.Join(root, ".local", "bench"), delays: wait}
+	s := &fixture{
+		deployment: deployment, folder: filepath.Join(root, ".local", "bench"), delays: wait,
+		steps: map[string]*lambda.Function{},
+	}
 	// The builder compares only the sources of what ships. The minimal function is not among them: build it each time.
 	if err := os.RemoveAll(filepath.Join(s.folder, baseline)); err != nil {
 		return nil, err
@@ -77,7 +85,9 @@ func (s *fixture) startServices(ctx context.Context) error {
 		return err
 	}
 	operator := http.NewServeMux()
-	s.dynamo = &meter{next: delayCalls(s.delays.table, dynamoDB), calls: map[string]int{}}
+	s.billed = &unitCounter{next: dynamoDB}
+	s.dynamo = &meter{next: delayCalls(s.delays.table, s.billed), calls: map[string]int{}}
+	s.inbox = &meter{next: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), calls: map[string]int{}}
 	s.operator = &meter{next: delayCalls(s.delays.operator, operator), calls: map[string]int{}}
 	s.endpoints = map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "BENCH", "AWS_SECRET_ACCESS_KEY": "bench",
@@ -89,9 +99,10 @@ func (s *fixture) startServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.client = client
 	deployment := local.Deployment{
 		Client: client, Names: s.deployment.References,
-		SandboxURL: s.serve(s.operator), SandboxToken: "operator-token", InboxURL: "http://127.0.0.1",
+		SandboxURL: s.serve(s.operator), SandboxToken: "operator-token", InboxURL: s.serve(s.inbox),
 	}
 	info, err := deployment.Seed(ctx)
 	if err != nil {
@@ -99,6 +110,7 @@ func (s *fixture) startServices(ctx context.Context) error {
 	}
 	s.merchant = info.MerchantCredentials
 	noCallbacks := func(time.Duration, func()) {}
+	s.payer = &payer{callbacks: map[string]kit.Outgoing{}}
 	stubs := platforms.Config{
 		URL: deployment.SandboxURL, GatewayURL: "http://127.0.0.1", CallbackSecret: strings.Repeat("s", 32),
 		Kit: kit.Config{After: noCallbacks},
@@ -106,7 +118,7 @@ func (s *fixture) startServices(ctx context.Context) error {
 	operator.Handle("/mtn/", stubs.Handler())
 	ordinary, err := sandbox.New(sandbox.Config{
 		Tokens: []string{deployment.SandboxToken}, BaseURL: deployment.SandboxURL,
-		Config: kit.Config{After: noCallbacks},
+		Config: s.payer.config(),
 	})
 	if err != nil {
 		return err
@@ -155,6 +167,9 @@ func (s *fixture) newSecretsManager(list []template.Secret) (http.Handler, error
 }
 
 func (s *fixture) close() {
+	for _, step := range s.steps {
+		step.Close()
+	}
 	for _, stop := range s.closers {
 		stop()
 	}

@@ -42,7 +42,7 @@ type requestCost struct {
 }
 
 // callCounts are the calls of one request. A write is PutItem, a read is GetItem.
-type callCounts struct{ writes, reads, others, operator int }
+type callCounts struct{ writes, reads, others, operator, merchant int }
 
 func measureAll(ctx context.Context, s *fixture, starts, number int) (*report, error) {
 	r := &report{starts: starts, requests: number, delays: s.delays}
@@ -153,6 +153,7 @@ type batchResult struct {
 	cpu       time.Duration   // of the function's process, user and system
 	memory    int64           // peak of its process, bytes
 	calls     callCounts      // of one request; all requests make the same calls
+	units     units           // the most of one request
 }
 
 // runBatch sends a request for which the process reads merchant and secrets, and then number measured ones. If only the
@@ -185,12 +186,21 @@ func (s *fixture) sendBatch(
 ) (batchResult, error) {
 	var b batchResult
 	for i := range number + 1 {
+		event, err := s.prepare(ctx, kind, from+i)
+		if err != nil {
+			return b, err
+		}
 		s.drainCalls()
-		duration, err := invokeAndCheck(ctx, f, kind.newEvent(s, from+i), kind.status)
+		_, _ = s.billed.drain()
+		duration, err := invokeAndCheck(ctx, f, event, kind.status)
 		if err != nil {
 			return b, err
 		}
 		called, waited := s.drainCalls()
+		billed, err := s.billed.drain()
+		if err != nil {
+			return b, err
+		}
 		if i == 0 {
 			continue
 		}
@@ -198,6 +208,9 @@ func (s *fixture) sendBatch(
 			return b, fmt.Errorf("request %d made the calls %+v, the one before %+v", i, called, b.calls)
 		}
 		b.calls = called
+		if billed.writes() > b.units.writes() || billed.reads > b.units.reads {
+			b.units = billed
+		}
 		b.durations, b.waits = append(b.durations, duration), append(b.waits, waited)
 	}
 	return b, nil
@@ -207,7 +220,8 @@ func (s *fixture) sendBatch(
 func (s *fixture) drainCalls() (callCounts, time.Duration) {
 	operations, waited := s.dynamo.drain()
 	operatorCalls, operatorWaited := s.operator.drain()
-	found := callCounts{operator: operatorCalls[""]}
+	inboxCalls, inboxWaited := s.inbox.drain()
+	found := callCounts{operator: operatorCalls[""], merchant: inboxCalls[""]}
 	for operation, times := range operations {
 		switch operation {
 		case "PutItem":
@@ -218,7 +232,7 @@ func (s *fixture) drainCalls() (callCounts, time.Duration) {
 			found.others += times
 		}
 	}
-	return found, waited + operatorWaited
+	return found, waited + operatorWaited + inboxWaited
 }
 
 // invokeAndCheck sends one event and checks the status of its response; 0 accepts any.

@@ -15,7 +15,7 @@ func delayCalls(delay time.Duration, next http.Handler) http.Handler {
 }
 
 // meter passes requests on. It counts the calls by operation and adds up the time until they have their response. A GET
-// is not a call: a function opens its connections with it. meter is safe for concurrent use.
+// without a path is not a call: a function opens its connections with it. meter is safe for concurrent use.
 type meter struct {
 	next http.Handler
 
@@ -28,7 +28,7 @@ type meter struct {
 func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	m.next.ServeHTTP(w, r)
-	if r.Method == http.MethodGet {
+	if r.Method == http.MethodGet && r.URL.Path == "/" {
 		return
 	}
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")

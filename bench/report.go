@@ -39,6 +39,7 @@ func (r *report) markdown() string {
 		r.delays.table, r.delays.secrets, r.delays.operator)
 	r.programTable(&b)
 	r.requestTable(&b)
+	b.WriteString(r.unitTable())
 	charge := r.programs[slices.IndexFunc(r.programs, func(p programCost) bool { return p.name == "charge" })]
 	fmt.Fprintf(&b, "The first charge of a new process takes %s ms if the init phase opened its connections, "+
 		"else %s ms.\nThe init phase then costs %s ms more and the first request %s ms less.\n"+
@@ -68,6 +69,28 @@ func (r *report) requestTable(b *strings.Builder) {
 			millis(k.p50), millis(k.waited), millis(k.cpu), float64(k.memory)/1e6)
 	}
 	b.WriteString("\n")
+}
+
+// unitTable has what DynamoDB bills for each kind of request, and for a payment with its callback and notification.
+func (r *report) unitTable() string {
+	var b strings.Builder
+	b.WriteString("| DynamoDB bills for | write units | of them tables | index `day` | index `due` | read units |\n" +
+		"|---|---|---|---|---|---|\n")
+	row := func(name string, u units) {
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %.1f |\n", name, u.writes(), u.tables, u.day, u.due, u.reads)
+	}
+	var delivered units
+	for _, k := range r.kinds {
+		if k.name == baseline {
+			continue
+		}
+		row(k.name, k.units)
+		if strings.HasPrefix(k.name, "pay (ussd), ") && !strings.HasSuffix(k.name, "repeated") {
+			delivered = delivered.plus(k.units)
+		}
+	}
+	row("payment, from request to delivered", delivered)
+	return b.String() + "\n"
 }
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
