@@ -16,10 +16,11 @@ import (
 const (
 	dialTimeout = 1500 * time.Millisecond // TCP and TLS together
 	// idleTimeout also holds across a freeze, because net/http compares it with the wall clock too.
-	idleTimeout           = 20 * time.Second
-	maxIdleConnections    = 8
-	maxIdlePerHost        = 4
+	idleTimeout = 20 * time.Second
+	// maxConnectionsPerHost fits the workers of the sweep. All of its connections may stay idle between two calls: with
+	// fewer, most calls of a busy sweep would dial. maxIdleConnections are those to both services.
 	maxConnectionsPerHost = 32
+	maxIdleConnections    = 2 * maxConnectionsPerHost
 	maxHeaderBytes        = 64 << 10
 	maxDrainBytes         = 4 << 10 // bytes of a response read to make its connection reusable
 	sessionCache          = 8
@@ -50,7 +51,7 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 		DialContext:            dial.net.DialContext,
 		DialTLSContext:         dial.dialTLS,
 		MaxIdleConns:           maxIdleConnections,
-		MaxIdleConnsPerHost:    maxIdlePerHost,
+		MaxIdleConnsPerHost:    maxConnectionsPerHost,
 		MaxConnsPerHost:        maxConnectionsPerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,

@@ -15,6 +15,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -168,5 +170,42 @@ func TestVerificationErrorIsKept(t *testing.T) {
 	var unknownAuthority x509.UnknownAuthorityError
 	if !errors.As(err, &unknownAuthority) {
 		t.Fatalf("the verification error is lost: %v", err)
+	}
+}
+
+// The calls that the sweep's workers make at once find their connections again.
+func TestBusyConnectionsAreReused(t *testing.T) {
+	const workers = 32
+	var opened atomic.Int32
+	var barrier sync.WaitGroup
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		barrier.Done()
+		barrier.Wait() // until all calls of a round have come
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	client := &http.Client{Transport: newTransport(nil)}
+	for range 3 {
+		barrier.Add(workers)
+		var group sync.WaitGroup
+		for range workers {
+			group.Go(func() {
+				response, err := client.Get(server.URL)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = response.Body.Close()
+			})
+		}
+		group.Wait()
+	}
+	if opened.Load() > workers {
+		t.Errorf("%d connections opened, want at most %d", opened.Load(), workers)
 	}
 }

@@ -1,6 +1,7 @@
 package outgoing
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -16,10 +17,14 @@ const (
 	handshakeTimeout = 5 * time.Second
 	// idleTimeout is short, because a function can freeze at any time and wake with dead connections (decision
 	// "idle-connections").
-	idleTimeout        = 4 * time.Second
-	maxIdlePerHost     = 2
-	maxIdleConnections = 32
+	idleTimeout = 4 * time.Second
+	// maxIdlePerHost and maxIdleConnections fit the sweep, which makes 32 attempts at one server at once, and 256 at all
+	// of them. With fewer, most attempts of a busy sweep would dial.
+	maxIdlePerHost     = 32
+	maxIdleConnections = 256
 	maxHeaderBytes     = 16 << 10
+	// sessionCache is the number of servers whose TLS sessions are resumed.
+	sessionCache = 256
 )
 
 // The client's own errors, for errors.Is.
@@ -49,9 +54,13 @@ func NewClient(policy Policy, transport http.RoundTripper) *http.Client {
 func newTransport(policy Policy) *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: dialControl(policy)}
 	return &http.Transport{
-		Proxy:                  nil, // a proxy would connect without our check
-		DialContext:            dialer.DialContext,
-		TLSHandshakeTimeout:    handshakeTimeout,
+		Proxy:               nil, // a proxy would connect without our check
+		DialContext:         dialer.DialContext,
+		TLSHandshakeTimeout: handshakeTimeout,
+		TLSClientConfig: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			ClientSessionCache: tls.NewLRUClientSessionCache(sessionCache),
+		},
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConns:           maxIdleConnections,
 		MaxIdleConnsPerHost:    maxIdlePerHost,

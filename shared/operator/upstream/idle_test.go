@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -43,6 +44,39 @@ func TestIdleConnections(t *testing.T) {
 				t.Fatalf("after %s of idle time: %d connections opened, want %d", step.idle, opened.Load(), step.want)
 			}
 			synctest.Wait() // until the connection is back in the pool
+		}
+	})
+}
+
+// The calls that the sweep makes at once, of lookups and of payers' SMS, find their connections again.
+func TestBusyConnectionsAreReused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 32 + 32
+		var opened atomic.Int32
+		transport := newTransport()
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			opened.Add(1)
+			ours, theirs := net.Pipe()
+			go serve(theirs)
+			return ours, nil
+		}
+		defer transport.CloseIdleConnections()
+		client := NewClient(transport)
+		for range 3 {
+			var group sync.WaitGroup
+			for range calls {
+				group.Go(func() {
+					request := Request{Method: http.MethodPost, URL: "http://127.0.0.1/", Body: []byte("{}")}
+					if x := client.Send(t.Context(), request); !x.IsSuccess() {
+						t.Errorf("status %d: %v", x.Status, x.Err)
+					}
+				})
+			}
+			group.Wait()
+			synctest.Wait() // until the connections are back in the pool
+		}
+		if opened.Load() > calls {
+			t.Errorf("%d connections opened, want at most %d", opened.Load(), calls)
 		}
 	})
 }
