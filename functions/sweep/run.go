@@ -19,9 +19,10 @@ func (s *Sweep) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-storeMargin))
 		defer cancel()
 	}
-	p := &pass{Sweep: s, startedAt: s.Now()}
+	share := parsePart(event)
+	p := &pass{Sweep: s, startedAt: s.Now(), slots: slotTable{sweeps: share.Count}}
 	p.jobs = p.newJobs()
-	own, others := p.newShardReaders(parsePart(event))
+	own, others := p.newShardReaders(share)
 	p.processShards(ctx, own)
 	p.processShards(ctx, others)
 	p.calls.Wait()

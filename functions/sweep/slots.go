@@ -10,11 +10,13 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
+// The limits are those of all sweeps of a minute together. Each has its part of them (slotTable.part).
 const (
-	// maxSlots bounds all outside calls of a pass that run at once.
+	// maxSlots bounds all outside calls that run at once.
 	maxSlots = 256
-	// maxWaiting bounds the keys that wait for a slot of one dependency; further ones are postponed.
-	maxWaiting = 1000
+	// maxWaiting bounds the keys that wait for a slot of one dependency; further ones are postponed. It is more than
+	// what slots of a quick system can call in a pass: a key costs 100 bytes to wait, and two writes to be postponed.
+	maxWaiting = 100_000
 	// slowCallThreshold is the duration from which an outside call counts as slow.
 	slowCallThreshold = 3 * time.Second
 )
@@ -38,7 +40,7 @@ type dependency struct {
 	name string
 }
 
-// slotCounts are the slots of a dependency in a pass: before its first quick call, after one, and while it is slow.
+// slotCounts are the slots of a dependency: before its first quick call, after one, and while it is slow.
 // It is slow after slowCalls slow calls.
 type slotCounts struct{ unproven, proven, slow, slowCalls int }
 
@@ -78,8 +80,6 @@ type usage struct {
 	behind    int
 }
 
-func (u *usage) isSlow(counts slotCounts) bool { return u.slow >= counts.slowCalls }
-
 // waitingLine has the keys that wait for a requirement, the oldest first.
 type waitingLine struct {
 	requirement
@@ -89,11 +89,15 @@ type waitingLine struct {
 // slotTable bounds the outside calls of a pass, so that a system that hangs costs only its own slots. No caller
 // waits: a key without a slot is queued if the system is well, and refused otherwise.
 type slotTable struct {
+	sweeps  int // that share the limits; 0 is 1
 	mutex   sync.Mutex
 	running int
 	usages  map[dependency]*usage
 	lines   []*waitingLine // those with keys, in the order in which they get slots
 }
+
+// part is the part of a limit that one of the sweeps has, at least 1.
+func (t *slotTable) part(limit int) int { return max(limit/max(t.sweeps, 1), 1) }
 
 // slot is one slot in use: the dependencies that it is a slot of. nil is none.
 type slot []dependency
@@ -120,7 +124,7 @@ func (t *slotTable) acquire(key ledger.Key, r requirement) (slot, grant) {
 		return t.take(r), granted
 	}
 	at := t.lineOf(r)
-	isFull := at >= 0 && len(t.lines[at].keys) >= r.maxLine()
+	isFull := at >= 0 && len(t.lines[at].keys) >= t.part(r.maxLine())
 	switch {
 	case t.limited(r), isFull && r.rate.batch == 0:
 		return nil, refused
@@ -136,14 +140,14 @@ func (t *slotTable) acquire(key ledger.Key, r requirement) (slot, grant) {
 
 // available reports whether a requirement has a free slot.
 func (t *slotTable) available(r requirement) bool {
-	if t.running >= maxSlots {
+	if t.running >= t.part(maxSlots) {
 		return false
 	}
 	for i, d := range r.dependencies {
 		counts, used := d.kind.counts(), t.usage(d)
 		limit := counts.unproven
 		switch {
-		case used.isSlow(counts):
+		case t.isSlow(d):
 			limit = counts.slow
 		case used.proven:
 			limit = counts.proven
@@ -151,7 +155,7 @@ func (t *slotTable) available(r requirement) bool {
 		if i == 0 && r.most > 0 {
 			limit = min(limit, r.most)
 		}
-		if used.running >= limit || d.kind == rateOf && used.lookups == 0 {
+		if used.running >= t.part(limit) || d.kind == rateOf && used.lookups == 0 {
 			return false
 		}
 	}
@@ -161,8 +165,13 @@ func (t *slotTable) available(r requirement) bool {
 // limited reports whether a dependency is slow in this pass, or not well by its stored health.
 func (t *slotTable) limited(r requirement) bool {
 	return r.most > 0 || slices.ContainsFunc(r.dependencies, func(d dependency) bool {
-		return t.usage(d).isSlow(d.kind.counts())
+		return t.isSlow(d)
 	})
+}
+
+// isSlow reports whether a dependency has had so many slow calls in this pass that it counts as slow.
+func (t *slotTable) isSlow(d dependency) bool {
+	return t.usage(d).slow >= t.part(d.kind.counts().slowCalls)
 }
 
 func (t *slotTable) usage(d dependency) *usage {

@@ -114,17 +114,17 @@ func TestWaitingLine(t *testing.T) {
 	for name, c := range map[string]struct {
 		elapsed         time.Duration
 		next, postponed int
-	}{"not used": {noCall, 1, 0}, "quick": {quickCall, 25, 0}, "slow": {slowCall, 0, 1000}} {
+	}{"not used": {noCall, 1, 0}, "quick": {quickCall, 25, 0}, "slow": {slowCall, 0, maxWaiting}} {
 		t.Run(name, func(t *testing.T) {
 			var table slotTable
 			taken, _ := table.fill(sandbox) // the next key waits
-			for number := range 999 {
+			for number := range maxWaiting - 1 {
 				if _, result := table.acquire(keyOf(fmt.Sprint("wait-", number)), sandbox(0)); result != queued {
 					t.Fatalf("the key %d of the line: %d, want it to wait", number+2, result)
 				}
 			}
 			if _, result := table.acquire(keyOf("one too many"), sandbox(0)); result != refused {
-				t.Errorf("the key 1001 of the line: %d, want it refused", result)
+				t.Errorf("the key behind a full line: %d, want it refused", result)
 			}
 			next, postponed := table.release(taken[0], c.elapsed)
 			if len(next) != c.next || len(postponed) != c.postponed {
@@ -147,5 +147,37 @@ func TestUnusedSlotIsFreed(t *testing.T) {
 	p.process(t.Context(), keyOf("gone"), used)
 	if p.slots.running != 0 {
 		t.Errorf("%d slots are in use, want none", p.slots.running)
+	}
+}
+
+// All sweeps of a minute together have the slots that one would have, but each has one at least.
+func TestSlotsAreDivided(t *testing.T) {
+	lookups := func(int) requirement { return requirementOf(lookupOf, "sandbox") }
+	others := func(number int) requirement { return requirementOf(lookupOf, fmt.Sprint("operator-", number)) }
+	for name, c := range map[string]struct {
+		needed  func(int) requirement
+		calls   []time.Duration
+		sweeps  int
+		granted int
+		last    grant
+	}{
+		"an operator without a call, 4 sweeps": {lookups, nil, 4, 2, queued},
+		"after a quick call, 4 sweeps":         {lookups, []time.Duration{quickCall}, 4, 8, queued},
+		"after a slow call, 2 sweeps":          {lookups, []time.Duration{slowCall}, 2, 1, refused},
+		"after a slow call, 4 sweeps":          {lookups, []time.Duration{slowCall}, 4, 1, refused},
+		"all systems, 4 sweeps":                {others, nil, 4, 64, queued},
+		"all systems, 16 sweeps":               {others, nil, 16, 16, queued},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := slotTable{sweeps: c.sweeps}
+			for _, elapsed := range c.calls {
+				used, _ := table.acquire(keyOf("first"), c.needed(0))
+				table.release(used, elapsed)
+			}
+			taken, last := table.fill(c.needed)
+			if len(taken) != c.granted || last != c.last {
+				t.Errorf("%d slots, then %d; want %d, then %d", len(taken), last, c.granted, c.last)
+			}
+		})
 	}
 }
