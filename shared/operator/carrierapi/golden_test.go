@@ -183,3 +183,24 @@ func TestPaymentStatus(t *testing.T) {
 		},
 	})
 }
+
+// decision "sms-mco": DR Congo is ODC on the wire, for a charge and an SMS.
+func TestCongoIsODC(t *testing.T) {
+	e := &ledger.Entry{Route: ledger.Route{Country: "CD", Operator: sandbox, Account: "a1", UpstreamKey: "DemoShop.c-1"}}
+	for name, send := range map[string]func(driver *carrierapi.Driver){
+		"charge": func(driver *carrierapi.Driver) {
+			call := operatortest.SampleCharge(sandbox, "")
+			call.Call = operator.NewCall(e)
+			driver.Charge(t.Context(), call)
+		},
+		"sms": func(driver *carrierapi.Driver) {
+			call := operatortest.SampleSMS(sandbox, "")
+			call.Call = operator.NewCall(e)
+			driver.SendSMS(t.Context(), call)
+		},
+	} {
+		if request := captureRequest(t, send); !strings.Contains(request, "X-Operator-MCO: ODC\n") {
+			t.Errorf("%s: no ODC in %s", name, request)
+		}
+	}
+}
