@@ -6,12 +6,20 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/drivers"
 	"mobilegateway/shared/secret"
+)
+
+// Timeouts of a call with a response, and of one without.
+const (
+	longTimeout  = 15 * time.Second
+	shortTimeout = 150 * time.Millisecond
 )
 
 // localAddress is the address of a platform that is not called.
@@ -127,4 +135,74 @@ func (s Suite) LookUp(t *testing.T, stub *StubOperator, call operator.StatusCall
 		t.Fatal("the driver has no lookup")
 	}
 	return reader.LookUpPayment(t.Context(), call)
+}
+
+// Suite describes the driver under test. A nil response means that the platform has no such response.
+type Suite struct {
+	// Platform is a platform of the table that the driver serves.
+	Platform string
+	// Account are the fields of its account without the address. Renewed are those that differ after a renewal.
+	Account, Renewed map[string]any
+	// Now is the clock; nil for a fixed time.
+	Now func() time.Time
+	// Preparatory responds to a request that moves no money, such as a token exchange or a preparation; nil for any
+	// other.
+	Preparatory func(r *http.Request) Responder
+	// TokenMargin is how long before its end a token is replaced, 0 for a platform without exchanges of tokens.
+	TokenMargin time.Duration
+	// DriverData is that of the sample payments, for a Preparer and for lookups.
+	DriverData string
+	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, and a
+	// refusal that certainly applied nothing. TokenRefusedResponse refuses the token or the key before the call is
+	// processed. DuplicateResponse reports a known key.
+	SuccessResponse      func(op Operation) Responder
+	RefusalResponse      func(op Operation) Responder
+	NotAppliedResponse   func(op Operation) Responder
+	TokenRefusedResponse Responder
+	DuplicateResponse    Responder
+	// Lookup and Callback describe the platform's reports on payments; nil for a platform that has none.
+	Lookup   *Reports
+	Callback *Reports
+	// Signature describes the signatures of static callbacks; nil for a driver that verifies none.
+	Signature *Signature
+	// LookupStatus is the status of a lookup's response, 200 for 0. NotFoundResponse is that without the payment.
+	LookupStatus     int
+	NotFoundResponse Responder
+	// Secrets are more texts that no fault may contain, besides "very-private" and the sample values.
+	Secrets []string
+}
+
+// Signature describes the signatures of a platform's static callbacks.
+type Signature struct {
+	// Header is the name of the header. Sign makes its value for a body by a key.
+	Header string
+	Sign   func(key string, at time.Time, body string) string
+	// Fields are the fields of an account with these keys.
+	Fields func(keys []string) map[string]any
+}
+
+// Reports describes the documents with which a platform reports on the sample payment.
+type Reports struct {
+	// Body has the places STATUS, AMOUNT and CURRENCY.
+	Body string
+	// Amount is the amount of the sample payment as the platform writes it, and OtherAmount another one. Both are ""
+	// for a platform that reports none: its requests have the amount.
+	Amount, OtherAmount string
+	// HasNoCurrency is true for a platform that reports none.
+	HasNoCurrency bool
+	// Statuses are the words of the platform, with a successful one. Words that mean "" are unknown.
+	Statuses map[string]ledger.Status
+}
+
+func (r Reports) body(word, amount, currency string) string {
+	return strings.NewReplacer("STATUS", word, "AMOUNT", amount, "CURRENCY", currency).Replace(r.Body)
+}
+
+func (r Reports) successWord() string {
+	for word, status := range r.Statuses {
+		if status == ledger.Successful {
+			return word
+		}
+	}
+	return ""
 }

@@ -4,21 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/secret"
 )
-
-// Signature describes the signatures of a platform's static callbacks.
-type Signature struct {
-	// Header is the name of the header. Sign makes its value for a body by a key.
-	Header string
-	Sign   func(key string, at time.Time, body string) string
-	// Fields are the fields of an account with these keys.
-	Fields func(keys []string) map[string]any
-}
 
 // lostResponse: the gateway never repeats a payment to a platform without a ResendWindow. A lookup finds it, if it has
 // all that it needs. The platform knows the key of a repeat, so there is at most one effect.

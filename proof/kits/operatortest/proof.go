@@ -221,3 +221,58 @@ func (s Suite) CheckFields(t *testing.T, usable map[string]map[string]bool) {
 		t.Errorf("the account has no fields %v", usable)
 	}
 }
+
+// expectOutcome calls a new driver. It checks the outcome, and that the driver sent at most one request.
+func (s Suite) expectOutcome(t *testing.T, stub *StubOperator, op Operation, outcome operator.Outcome) operator.Result {
+	t.Helper()
+	result := s.runCall(t, s.Driver(t, stub.URL), op)
+	if result.Outcome != outcome {
+		t.Fatalf("outcome %d, want %d: %v", result.Outcome, outcome, result.Fault)
+	}
+	if sent := len(stub.Requests()); sent > 1 {
+		t.Fatalf("one call sent %d requests", sent)
+	}
+	return result
+}
+
+// runCall makes a call and checks the rules of every result.
+func (s Suite) runCall(t *testing.T, driver operator.Driver, op Operation) operator.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
+	defer cancel()
+	page := op.Call(ctx, driver)
+	s.checkFault(t, page.Result)
+	complete := page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != ""
+	if op.Name == "web" && complete != (page.Outcome == operator.Succeeded) {
+		t.Error("a page must come with Succeeded, and only with Succeeded")
+	}
+	return page.Result
+}
+
+// allowedFaultKinds are the allowed kinds of faults for an outcome.
+var allowedFaultKinds = map[operator.Outcome][]fault.Kind{
+	operator.Unknown: {fault.OutcomeUnknown},
+	operator.Refused: {fault.OperatorError},
+	operator.NotApplied: {
+		fault.OperatorError, fault.IntegrationRejected, fault.OperatorUnavailable, fault.InvalidPart,
+	},
+}
+
+// checkFault: every outcome except Succeeded has a fault of an allowed kind, without private values.
+func (s Suite) checkFault(t *testing.T, result operator.Result) {
+	t.Helper()
+	if result.Outcome == operator.Succeeded {
+		if result.Fault != nil {
+			t.Errorf("a fault with Succeeded: %v", result.Fault)
+		}
+		return
+	}
+	if result.Fault == nil || result.Fault.Cause == nil {
+		t.Fatal("no fault, or one without a cause")
+	}
+	allowed := slices.Contains(allowedFaultKinds[result.Outcome], result.Fault.Kind)
+	if !allowed || (result.Fault.OperatorException != nil) != (result.Fault.Kind == fault.OperatorError) {
+		t.Errorf("outcome %d with fault kind %d", result.Outcome, result.Fault.Kind)
+	}
+	s.CheckPrivate(t, result.Fault)
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 
 	"mobilegateway/shared/ledger"
@@ -12,32 +11,6 @@ import (
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
 )
-
-// Reports describes the documents with which a platform reports on the sample payment.
-type Reports struct {
-	// Body has the places STATUS, AMOUNT and CURRENCY.
-	Body string
-	// Amount is the amount of the sample payment as the platform writes it, and OtherAmount another one. Both are ""
-	// for a platform that reports none: its requests have the amount.
-	Amount, OtherAmount string
-	// HasNoCurrency is true for a platform that reports none.
-	HasNoCurrency bool
-	// Statuses are the words of the platform, with a successful one. Words that mean "" are unknown.
-	Statuses map[string]ledger.Status
-}
-
-func (r Reports) body(word, amount, currency string) string {
-	return strings.NewReplacer("STATUS", word, "AMOUNT", amount, "CURRENCY", currency).Replace(r.Body)
-}
-
-func (r Reports) successWord() string {
-	for word, status := range r.Statuses {
-		if status == ledger.Successful {
-			return word
-		}
-	}
-	return ""
-}
 
 func (s Suite) currency() string {
 	country, _ := market.ByAlpha2(rowOf(s.Platform).Reach[0].Countries[0])

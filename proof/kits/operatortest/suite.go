@@ -3,12 +3,10 @@ package operatortest
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,47 +16,6 @@ import (
 
 // oversizedBytes is more than any response that a driver may read into memory, in bytes.
 const oversizedBytes = 1 << 20
-
-// Timeouts of a call with a response, and of one without.
-const (
-	longTimeout  = 15 * time.Second
-	shortTimeout = 150 * time.Millisecond
-)
-
-// Suite describes the driver under test. A nil response means that the platform has no such response.
-type Suite struct {
-	// Platform is a platform of the table that the driver serves.
-	Platform string
-	// Account are the fields of its account without the address. Renewed are those that differ after a renewal.
-	Account, Renewed map[string]any
-	// Now is the clock; nil for a fixed time.
-	Now func() time.Time
-	// Preparatory responds to a request that moves no money, such as a token exchange or a preparation; nil for any
-	// other.
-	Preparatory func(r *http.Request) Responder
-	// TokenMargin is how long before its end a token is replaced, 0 for a platform without exchanges of tokens.
-	TokenMargin time.Duration
-	// DriverData is that of the sample payments, for a Preparer and for lookups.
-	DriverData string
-	// These are the platform's responses to an operation's sample call: a complete success, a final refusal, and a
-	// refusal that certainly applied nothing. TokenRefusedResponse refuses the token or the key before the call is
-	// processed. DuplicateResponse reports a known key.
-	SuccessResponse      func(op Operation) Responder
-	RefusalResponse      func(op Operation) Responder
-	NotAppliedResponse   func(op Operation) Responder
-	TokenRefusedResponse Responder
-	DuplicateResponse    Responder
-	// Lookup and Callback describe the platform's reports on payments; nil for a platform that has none.
-	Lookup   *Reports
-	Callback *Reports
-	// Signature describes the signatures of static callbacks; nil for a driver that verifies none.
-	Signature *Signature
-	// LookupStatus is the status of a lookup's response, 200 for 0. NotFoundResponse is that without the payment.
-	LookupStatus     int
-	NotFoundResponse Responder
-	// Secrets are more texts that no fault may contain, besides "very-private" and the sample values.
-	Secrets []string
-}
 
 // Run runs the suite.
 func Run(t *testing.T, s Suite) {
@@ -286,59 +243,4 @@ func (s Suite) statusLookup(t *testing.T) {
 			t.Errorf("%s proves nothing (-want +got):\n%s", name, diff)
 		}
 	}
-}
-
-// expectOutcome calls a new driver. It checks the outcome, and that the driver sent at most one request.
-func (s Suite) expectOutcome(t *testing.T, stub *StubOperator, op Operation, outcome operator.Outcome) operator.Result {
-	t.Helper()
-	result := s.runCall(t, s.Driver(t, stub.URL), op)
-	if result.Outcome != outcome {
-		t.Fatalf("outcome %d, want %d: %v", result.Outcome, outcome, result.Fault)
-	}
-	if sent := len(stub.Requests()); sent > 1 {
-		t.Fatalf("one call sent %d requests", sent)
-	}
-	return result
-}
-
-// runCall makes a call and checks the rules of every result.
-func (s Suite) runCall(t *testing.T, driver operator.Driver, op Operation) operator.Result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
-	defer cancel()
-	page := op.Call(ctx, driver)
-	s.checkFault(t, page.Result)
-	complete := page.PayToken != "" && page.PaymentURL != "" && page.NotifToken != ""
-	if op.Name == "web" && complete != (page.Outcome == operator.Succeeded) {
-		t.Error("a page must come with Succeeded, and only with Succeeded")
-	}
-	return page.Result
-}
-
-// allowedFaultKinds are the allowed kinds of faults for an outcome.
-var allowedFaultKinds = map[operator.Outcome][]fault.Kind{
-	operator.Unknown: {fault.OutcomeUnknown},
-	operator.Refused: {fault.OperatorError},
-	operator.NotApplied: {
-		fault.OperatorError, fault.IntegrationRejected, fault.OperatorUnavailable, fault.InvalidPart,
-	},
-}
-
-// checkFault: every outcome except Succeeded has a fault of an allowed kind, without private values.
-func (s Suite) checkFault(t *testing.T, result operator.Result) {
-	t.Helper()
-	if result.Outcome == operator.Succeeded {
-		if result.Fault != nil {
-			t.Errorf("a fault with Succeeded: %v", result.Fault)
-		}
-		return
-	}
-	if result.Fault == nil || result.Fault.Cause == nil {
-		t.Fatal("no fault, or one without a cause")
-	}
-	allowed := slices.Contains(allowedFaultKinds[result.Outcome], result.Fault.Kind)
-	if !allowed || (result.Fault.OperatorException != nil) != (result.Fault.Kind == fault.OperatorError) {
-		t.Errorf("outcome %d with fault kind %d", result.Outcome, result.Fault.Kind)
-	}
-	s.CheckPrivate(t, result.Fault)
 }
