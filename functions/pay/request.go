@@ -153,13 +153,16 @@ func (p *paymentParams) firstRefusal(f *fault.Fault, a *operation.Attempt) *faul
 	return f
 }
 
-// refusal returns why a new order cannot be served: no platform serves it. nil if one does. The values that it lists
-// work for this merchant.
+// refusal returns why a new order cannot be served: no platform serves it, or not this amount. nil if one does. The
+// values that it lists work for this merchant.
 func (p *paymentParams) refusal(
 	row operator.Capabilities, routes operator.Routes, profile *merchant.Profile,
 ) error {
 	country := p.country.Alpha2
 	if row.Platform != "" {
+		if !row.Amounts.Contains(p.minor) {
+			return fault.BrokenRule(partAmount, "outside the limits of "+row.Platform)
+		}
 		return nil
 	}
 	if channels := routes.Channels(p.operatorName, country, operator.AccountPay); len(channels) > 0 {

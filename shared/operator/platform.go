@@ -26,6 +26,14 @@ const (
 	KeyShort                  // at most 20 characters: the order_id, or a hash of a longer one
 )
 
+// AmountRange bounds a payment in minor units; 0 for no bound.
+type AmountRange struct{ Min, Max int64 }
+
+// Contains reports whether an amount is within the bounds, which belong to the range.
+func (r AmountRange) Contains(minor int64) bool {
+	return minor >= r.Min && (r.Max == 0 || minor <= r.Max)
+}
+
 // Reach is an operator that a platform reaches, and the countries (alpha-2) where it does.
 type Reach struct {
 	Operator  string
@@ -71,6 +79,8 @@ type Capabilities struct {
 	Prepares bool
 	// KeyForm is the form of a payment's upstream key.
 	KeyForm KeyForm
+	// Amounts bound a payment.
+	Amounts AmountRange
 	// OTPRule is the rule for otp_code on tpe and ussd.
 	OTPRule OTPRule
 	// ShortCodes are those that a payer dials to approve a payment: "mtn CI *133#". Without one the payer gets a push.
