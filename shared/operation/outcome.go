@@ -198,7 +198,7 @@ func (a *Attempt) StoredResponse(replayed bool) apigw.Response {
 }
 
 // stillUnknown is the fault of a repeat whose first request has an unknown outcome. To a charge that is not the first
-// request it adds the parts that differ (decision "charge-repeat"): only those that the first entry has stored, because
+// request it adds the parts that differ (decision "charge-repeat"). It names only parts that the first entry has stored:
 // the others are in its hash.
 func (a *Attempt) stillUnknown() *fault.Fault {
 	f, first, repeat := a.Unknown(nil), a.Stored, a.Entry
