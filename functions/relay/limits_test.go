@@ -37,7 +37,7 @@ func (h *stuck) hang(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stuckParts are a relay's parts, of which some hang.
+// These are the relay's parts that may hang.
 type (
 	stuckOperator struct {
 		*deliverytest.Operator
@@ -152,7 +152,7 @@ func atHost(host string) webhook.Endpoint {
 	return webhook.Endpoint{MerchantID: "demo0001", URL: "https://" + host + "/notif"}
 }
 
-// An invocation ends in time whatever hangs, and none of its calls goes on after it.
+// An invocation ends in time if any of its calls hangs, and none of them continues after it.
 func TestInvocationEndsInTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		hang func(*stuck)
@@ -179,7 +179,7 @@ func TestInvocationEndsInTime(t *testing.T) {
 				began := time.Now()
 				s.relayEntries(t, e)
 				if elapsed := time.Since(began); elapsed != c.want || h.running.Load() != 0 {
-					t.Errorf("it lasted %s, want %s; %d calls go on", elapsed, c.want, h.running.Load())
+					t.Errorf("it lasted %s, want %s; %d calls continue", elapsed, c.want, h.running.Load())
 				}
 			})
 		})

@@ -3,9 +3,9 @@
 // one. The relay notifies the merchant, and the payer of a payment by SMS.
 //
 // It posts a final status without a lease of its own: for a short time after the write, a new notification belongs to
-// the relay. It does not retry: the sweep delivers what the relay did not. Its invariants: nothing of an invocation runs
-// after its return, because Lambda freezes the function then; it leaves an old stream image to the sweep; it leases the
-// post of a status that another one may follow; a failed delivery never fails the batch.
+// the relay. It does not retry: the sweep delivers what the relay did not. It leaves an old stream image to the sweep,
+// and leases the post of a status that another one may follow. A failed delivery never fails the batch. Its invariant:
+// nothing of an invocation runs after its return, because Lambda freezes the function then.
 package relay
 
 import (
@@ -32,8 +32,8 @@ const (
 	leftToSweep = "left-to-sweep"
 )
 
-// Limits bound the steps of an invocation, which ends within Send and twice Store. A batch delays the next one of the
-// stream by no more.
+// Limits bound the steps of an invocation, which ends within Send and twice Store. So a slow server delays the next
+// batch of the stream by this time at most.
 type Limits struct {
 	// Prepare bounds the reads and the lease before a post, so that the post has Send without Prepare at least.
 	Prepare time.Duration
@@ -85,8 +85,8 @@ type batchResponse struct {
 }
 
 // Invoke implements lambda.Handler of aws-lambda-go. It delivers the records of a batch concurrently, so that a slow
-// server does not delay other merchants, and returns after the last one. What is not delivered within the limits stays
-// due, and the sweep delivers it under the same id.
+// server does not delay other merchants, and returns after the last one. A notification that is not delivered within
+// the limits stays due, and the sweep delivers it under the same id.
 func (r *Relay) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	var batch streamEvent
 	if err := json.Unmarshal(payload, &batch); err != nil {
@@ -143,7 +143,7 @@ func (r *Relay) deliverEntry(ctx context.Context, image json.RawMessage, line *t
 	defer cancel()
 	var made changes
 	var group sync.WaitGroup
-	defer group.Wait() // also after a panic: nothing may go on after the invocation
+	defer group.Wait() // also after a panic: nothing may run after the invocation
 	if entry.UserSMS.State == ledger.UserSMSDue {
 		r.Start.Go(&group, func() { r.sendUserSMS(sending, entry, &made) })
 	}

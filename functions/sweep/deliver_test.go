@@ -200,8 +200,8 @@ func TestUserSMS(t *testing.T) {
 	})
 }
 
-// A server that was too slow for the relay, and does not fail, has the slots of a server without known health. What has
-// none waits in line: the server gets all its notifications from the sweep.
+// A server that was too slow for the relay, and does not fail, has the slots of a server without known health. The
+// notifications without a slot wait in line: the server gets all of them from the sweep.
 func TestSlowMerchantServer(t *testing.T) {
 	s := newFixture(t)
 	s.HealthStore.StoreHealth(webhook.Health{Endpoint: endpoint(s), Version: 1, Slow: true})

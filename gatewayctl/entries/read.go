@@ -204,9 +204,9 @@ const ProgressEvery = 100
 // duePasses is how often Due reads the index.
 const duePasses = 2
 
-// Due reads the entries of the due index, each one once. The index is in the order of the due times, and an entry may
-// become due earlier between two pages: from behind the page that is read next to before it. The index also lags. So a
-// second pass reads what the first one missed. Both miss only an entry that moves so during each of them.
+// Due reads the entries of the due index, each one once. The index is in the order of the due times. Between two pages
+// an entry may become due earlier, so that it is on neither of them. The index also lags. So a second pass reads what
+// the first one missed. Both miss only an entry that moves so during each of them.
 func Due(s *session.Session) iter.Seq2[*ledger.Entry, error] {
 	return entriesOf(func(yield func(Page, error) bool) {
 		found := map[ledger.Key]bool{}

@@ -61,8 +61,8 @@ func parsePayerMSISDN(text string, country market.Country) (msisdn.Number, bool)
 
 // userSMSOutcome returns the outcome of an attempt. A duplicate key means that an earlier attempt sent the SMS, if one
 // may have reached the operator. An SMS that was not applied, or whose outcome is unknown, is retried under the same
-// key until the schedule ends. After an attempt without a lease it may have been sent, whatever the operator responded:
-// the response proves nothing about an attempt before it.
+// key until the schedule ends. After an attempt without a lease it may have been sent, also if the operator did not
+// apply it: the response proves nothing about an attempt before it.
 func (c *Courier) userSMSOutcome(result operator.Result, claim ledger.UserSMSClaim) ledger.UserSMSOutcome {
 	maybeSent := result.Outcome == operator.Unknown && !result.DuplicateKey || claim.Unleased
 	switch {

@@ -109,8 +109,8 @@ func TestReserveOverAnExpiredMessage(t *testing.T) {
 	b.reserve(t, ledger.SMS, "g", ledger.NewReservation)
 }
 
-// A writer that outlives the retention of an SMS does not write over the one that has its key now, in whichever order
-// their versions come.
+// A writer that outlives the retention of an SMS does not write over the one that has its key now, with a lower version
+// or with a higher one.
 func TestChangeOfAnExpiredMessage(t *testing.T) {
 	for _, changes := range []int{0, 1, 2, 3} {
 		b := newBench(t)

@@ -16,7 +16,7 @@ const (
 	// response, so a slow server would delay the notifications behind it.
 	slowThreshold = 3 * time.Second
 	// QuickThreshold is how long an attempt may last that shows that a slow server is well again. It is the shortest
-	// time that the fast path gives a server. So one that is slower whenever it is asked is cut off once, and not again.
+	// time that the fast path gives a server. So one that is always slower is cut off once, and not again.
 	QuickThreshold = time.Second
 	// HealthRetention is how long failures are kept after the last one that was stored: longer than any delivery
 	// schedule. A disabled URL is kept without limit.
@@ -82,8 +82,8 @@ func (h Health) Enabled() bool { return h.DisabledAt.IsZero() }
 // AfterAttempt returns the health after an attempt that did not end in Gone. changed is false if there is nothing to
 // store: a success of a healthy server, or another failure of a server whose fast path is closed already. So a healthy
 // server costs no write, and a failing one costs few. A failure that began before the server's recovery does not count:
-// a request that hung during the outage must not close the fast path again. An attempt that was cut off is no failure,
-// it only makes the server slow.
+// a request that hung during the outage must not close the fast path again. An attempt that was cut off is not a
+// failure, it only makes the server slow.
 func (h Health) AfterAttempt(result Result, now time.Time) (next Health, changed bool) {
 	next = h
 	recovered := h.Version > 0 && h.Failures == 0 && !h.Slow

@@ -34,7 +34,7 @@ const (
 )
 
 // ErrCutOff is the cause of a context whose caller cannot wait longer for a response, although the server may still be
-// within the attempt's own timeout. Such an attempt is CutOff, which is no failure of the server.
+// within the attempt's own timeout. Such an attempt is CutOff, which is not a failure of the server.
 var ErrCutOff = errors.New("webhook: no response within the caller's time")
 
 // Request is one notification to post.

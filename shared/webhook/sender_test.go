@@ -247,7 +247,7 @@ func TestCallerDeadlineIsRespected(t *testing.T) {
 	}
 }
 
-// A caller that has no more time cuts an attempt off, which is no failure. One that begins too late sends nothing.
+// A caller that has no more time cuts an attempt off, which is not a failure. One that begins too late sends nothing.
 func TestCutOff(t *testing.T) {
 	arrived, over := make(chan struct{}, 1), make(chan struct{})
 	url := newServer(t, func(http.ResponseWriter, *http.Request) {
