@@ -53,8 +53,8 @@ type Spec struct {
 	Memory int
 	// MaxProcesses is how many events are handled at once. 0: DefaultMaxProcesses.
 	MaxProcesses int
-	// Freezes stops a process while it waits for an event, as Lambda does: whatever an event has left running continues
-	// during the process's next one. Only on Linux.
+	// Freezes stops a process while it waits for an event, as Lambda does. A task that an event has left running
+	// continues during the process's next one. Only on Linux.
 	Freezes bool
 	// Log receives stdout and stderr of the processes, one line per Write and one Write at a time. nil discards them.
 	Log io.Writer

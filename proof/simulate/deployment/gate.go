@@ -17,7 +17,7 @@ type Observer interface {
 	Logged(instance string, line []byte)
 	// Interrupted receives a function. An instance of it crashes or freezes, or does not know whether it has written.
 	Interrupted(function string)
-	// Outlived receives an instance whose invocation has returned, and what goes on there.
+	// Outlived receives an instance whose invocation has returned, and what it still does.
 	Outlived(i *Instance, what string)
 	// Failed receives the table of each call that fails.
 	Failed(table string)

@@ -142,7 +142,7 @@ var notificationVariants = []variant{
 		}},
 	},
 	{
-		name: "relay-outlives-its-return", breaks: "the relay goes on after its return", invariants: []int{13},
+		name: "relay-outlives-its-return", breaks: "the relay continues after its return", invariants: []int{13},
 		edits: []edit{{
 			"functions/relay/relay.go", "ctx, cancel := context.WithTimeout(ctx, r.Limits.total())\n\tdefer cancel()",
 			"ctx = context.WithoutCancel(ctx)",
