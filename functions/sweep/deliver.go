@@ -23,7 +23,7 @@ func notifiedSince(e *ledger.Entry) time.Time { return e.Outbox.Head().At }
 // prepareDelivery reads the endpoint of the first notification of the outbox. At a disabled endpoint the notification
 // is parked: no attempt is due until the endpoint is enabled again (decision "notifications").
 func (p *pass) prepareDelivery(ctx context.Context, e *ledger.Entry) (preparedJob, error) {
-	target, err := p.Courier.FindTarget(ctx, e)
+	target, err := p.courier.FindTarget(ctx, e)
 	if err != nil {
 		return preparedJob{}, err
 	}
@@ -64,7 +64,7 @@ func (p *pass) post(
 		return entry, nil
 	}
 	attempt := delivery.Attempt{DeliveryClaim: *entry.Outbox.HeadClaim(), Target: target}
-	return p.applyChange(ctx, entry, p.Courier.PostNotification(ctx, entry, attempt, line))
+	return p.applyChange(ctx, entry, p.courier.PostNotification(ctx, entry, attempt, line))
 }
 
 // prepareParkedCheck reads the endpoint of a parked notification again. It may have been enabled while the notification

@@ -20,7 +20,9 @@ func (s *Sweep) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 		defer cancel()
 	}
 	share := parsePart(event)
-	p := &pass{Sweep: s, startedAt: s.Now(), slots: slotTable{sweeps: share.Count}}
+	courier := *s.Courier
+	courier.Health = &recentHealth{HealthStore: s.Courier.Health, now: s.Now}
+	p := &pass{Sweep: s, startedAt: s.Now(), courier: &courier, slots: slotTable{sweeps: share.Count}}
 	p.jobs = p.newJobs()
 	own, others := p.newShardReaders(share)
 	p.processShards(ctx, own)

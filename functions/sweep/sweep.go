@@ -59,7 +59,8 @@ type pass struct {
 	startedAt time.Time
 	jobs      []job
 	slots     slotTable
-	calls     sync.WaitGroup // the goroutines with outside calls
+	courier   *delivery.Courier // with the health of endpoints that the pass has just read
+	calls     sync.WaitGroup    // the goroutines with outside calls
 
 	mutex    sync.Mutex
 	returned []ledger.Key // to be processed in the next round
