@@ -116,6 +116,7 @@ func (s *goPackage) constantString(e ast.Expr) string {
 // platformVariables are the variables of template.yaml that only the platform reads, with the reader.
 var platformVariables = map[string]string{
 	"GOMAXPROCS":   "the Go runtime",
+	"GOGC":         "the Go runtime",
 	"SSL_CERT_DIR": "crypto/x509",
 }
 
