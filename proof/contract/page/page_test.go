@@ -33,13 +33,13 @@ func TestCurrent(t *testing.T) {
 	embedded, rest, _ := strings.Cut(rest, ";\n")
 	_, rest, _ = strings.Cut(rest, options)
 	set, _, _ := strings.Cut(rest, ";\n")
-	var shown any
+	var rendered any
 	var settings struct{ DisableTelemetry bool }
-	if err := cmp.Or(json.Unmarshal([]byte(embedded), &shown), json.Unmarshal([]byte(set), &settings)); err != nil {
+	if err := cmp.Or(json.Unmarshal([]byte(embedded), &rendered), json.Unmarshal([]byte(set), &settings)); err != nil {
 		t.Fatal(err)
 	}
 	want, wantErr := json.Marshal(document.Root())
-	if got, err := json.Marshal(shown); cmp.Or(wantErr, err) != nil || !bytes.Equal(got, want) {
+	if got, err := json.Marshal(rendered); cmp.Or(wantErr, err) != nil || !bytes.Equal(got, want) {
 		t.Error("docs/reference.html is not made from docs/openapi.yaml: run make reference")
 	}
 	if !settings.DisableTelemetry {

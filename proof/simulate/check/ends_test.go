@@ -25,10 +25,10 @@ func TestLookupsAreBoundedByEntry(t *testing.T) {
 		{orange, `{"order_id":"OpenShop_1"}`, true}, {orange, `{"order_id":"OpenShop_%d"}`, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			shown := &history.History{}
+			record := &history.History{}
 			ends := ends{
 				base: &base{Deployment: &deployment.Deployment{Outside: &deployment.Outside{
-					Tables: &deployment.Tables{Gate: &deployment.Gate{History: shown}},
+					Tables: &deployment.Tables{Gate: &deployment.Gate{History: record}},
 				}}},
 				calls: map[string][]time.Time{},
 			}
@@ -38,8 +38,8 @@ func TestLookupsAreBoundedByEntry(t *testing.T) {
 				request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, address, nil)
 				ends.Requested(deployment.Sweep, request, []byte(strings.ReplaceAll(c.body, "%d", number)))
 			}
-			if (shown.Violation != nil) != c.isTooMany {
-				t.Errorf("%s %s: violation %v, want one: %v", c.address, c.body, shown.Violation, c.isTooMany)
+			if (record.Violation != nil) != c.isTooMany {
+				t.Errorf("%s %s: violation %v, want one: %v", c.address, c.body, record.Violation, c.isTooMany)
 			}
 		})
 	}

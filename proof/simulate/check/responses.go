@@ -44,8 +44,8 @@ func (c *responses) responded(o *merchants.Order, r outside.Response) {
 	}
 }
 
-// replayed checks that a response which a merchant has already got when it repeats its request is marked as a replay. The
-// repeat of an SMS refers to the first one instead.
+// replayed checks that a repeat is marked as a replay if it began when its merchant had the response. The repeat of an
+// SMS refers to the first one instead.
 func (c *responses) replayed(o *merchants.Order, made *merchants.Call) {
 	r := made.Response
 	hasHad := slices.ContainsFunc(o.Calls, func(earlier *merchants.Call) bool {

@@ -80,7 +80,7 @@ var routes = []struct{ part, call string }{
 	{"/generate_payment", "http payment"}, {"/verify_payment/", CallLookup},
 }
 
-// CallOf names a request without its ids; "" for one that is no notification and has no operator's path.
+// CallOf names a request without its ids; "" for one that is not a notification and has no operator's path.
 func CallOf(request *http.Request) string {
 	if request.Header.Get("webhook-id") != "" {
 		return CallNotification

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// FirstError keeps the first error of a reader, so that its caller checks once. What a reader returns after an error has
-// no meaning.
+// FirstError keeps the first error of a reader, so that its caller checks once. The reader's results after it have no
+// meaning.
 type FirstError struct{ Err error }
 
 // Fail records an error at the line of a node, unless there is one already.
