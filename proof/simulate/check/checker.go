@@ -35,6 +35,7 @@ type Checker struct {
 	writes
 	reasons
 	invocations
+	rates
 }
 
 // New makes a checker of a deployment. Watch completes it.
@@ -49,7 +50,7 @@ func New(d *deployment.Deployment, streamOff *outside.Window) *Checker {
 		},
 		notifications: notifications{base: b}, callbacks: callbacks{base: b, released: map[ledger.Key]bool{}},
 		isolation: isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
-		writes: writes{b}, reasons: reasons{b}, invocations: invocations{b},
+		writes: writes{b}, reasons: reasons{b}, invocations: invocations{b}, rates: rates{b, map[string][]time.Time{}},
 	}
 	d.Observer = c
 	c.Confide(fixture.OperatorToken, outside.OneTimeCode, "gw-token-", "alias-", "platform-gw-token")
@@ -146,6 +147,12 @@ func (c *Checker) Applied(operatorName string, effect outside.Effect) {
 	if e := c.effects.applied(operatorName, effect); e != nil {
 		c.amounts.applied(e, effect)
 	}
+}
+
+// PlatformCalledBack implements operators.Observer.
+func (c *Checker) PlatformCalledBack(report operators.Report, status int) {
+	c.callbacks.PlatformCalledBack(report, status)
+	c.rates.calledBack(report)
 }
 
 // Responded implements merchants.Observer.

@@ -1,8 +1,13 @@
 package check
 
 import (
+	"slices"
+	"time"
+
 	"mobilegateway/proof/simulate/deployment"
+	"mobilegateway/proof/simulate/operators"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/webhook"
 )
 
@@ -34,5 +39,40 @@ func (c *invocations) changed(t transition) {
 	if sms.State == ledger.UserSMSDue && sms.Attempts > t.before.UserSMS.Attempts && !sms.MaybeSent {
 		c.fail(nothingAfterReturn, "%s: attempt %d at the payer's SMS has no final outcome, and counts as certainly not "+
 			"sent", t.key, sms.Attempts)
+	}
+}
+
+const operatorsLimits invariant = "14: In a history without faults an account at a platform gets no more lookups in a " +
+	"second than the rate and the burst of its row. The response to a callback comes within the platform's patience, " +
+	"also if lookups are slow"
+
+// rates checks what operators expect of our lookups and responses.
+type rates struct {
+	*base
+	lookups map[string][]time.Time // of the last second, by platform and account
+}
+
+// LookedUp checks the lookups of an account in the last second.
+func (c *rates) LookedUp(platform, account string) {
+	row, _ := operator.FindCapabilities(platform)
+	if row.LookupsPerSecond == 0 || !c.operators.IsSmooth() {
+		return
+	}
+	key, now := platform+"/"+account, time.Now()
+	isOld := func(at time.Time) bool { return now.Sub(at) >= time.Second }
+	c.lookups[key] = append(slices.DeleteFunc(c.lookups[key], isOld), now)
+	if count := len(c.lookups[key]); count > row.LookupsPerSecond+row.LookupBurst() {
+		c.fail(operatorsLimits, "%d lookups of %s within a second", count, key)
+	}
+}
+
+// calledBack checks how long the response to a callback took.
+func (c *rates) calledBack(r operators.Report) {
+	if r.Payment == nil || !c.operators.IsSmooth() {
+		return
+	}
+	patience := operator.CapabilitiesOf(r.Payment).CallbackPatience
+	if patience > 0 && r.Took > patience {
+		c.fail(operatorsLimits, "%s: the response to a callback took %s", r.Payment.Key, r.Took)
 	}
 }

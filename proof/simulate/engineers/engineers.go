@@ -16,6 +16,7 @@ import (
 	"mobilegateway/proof/simulate/operators"
 	"mobilegateway/shared/dailyamount"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
 	merchantdynamo "mobilegateway/shared/merchant/dynamo"
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
@@ -98,14 +99,15 @@ func (e *Engineers) RunWith(i *deployment.Instance, input string, arguments ...s
 // storesOf are the stores of one run of gatewayctl.
 func (e *Engineers) storesOf(i *deployment.Instance) *control.Stores {
 	client, audit := e.Client(i), auditLog{&e.audit, e.Gate, i}
+	limits := limitdynamo.New(client, fixture.LimitTable)
 	return &control.Stores{
 		Merchants:      merchantdynamo.NewRegistry(client, fixture.MerchantTable),
 		Ledger:         ledgerdynamo.New(client, fixture.LedgerTable),
 		EndpointHealth: webhookdynamo.New(client, fixture.LedgerTable, i.Now),
-		DailyAmounts: &dailyamount.Counter{
-			Store: limitdynamo.New(client, fixture.LimitTable), Now: i.Now, Rand: i, Sleep: i.Sleep,
-		},
-		Secrets: secretStore{e.Outside, i}, Audit: audit, AuditCopies: audit,
+		DailyAmounts:   &dailyamount.Counter{Store: limits, Now: i.Now, Rand: i, Sleep: i.Sleep},
+		LookupRates:    limit.NewRateLimiter(limits, i.Now),
+		Sleep:          i.Sleep,
+		Secrets:        secretStore{e.Outside, i}, Audit: audit, AuditCopies: audit,
 		Caller: func(context.Context) (string, error) { return "local:engineer", nil },
 	}
 }

@@ -92,6 +92,25 @@ var platformVariants = []variant{
 		}},
 	},
 	{
+		name: "lookups-above-the-rate", breaks: "the sweep ignores the rate of an account's lookups",
+		invariants: []int{13}, platforms: true,
+		world: choices{"a history without faults": last, "lookups at the platforms": last},
+		edits: []edit{{
+			lookupFile, "supported && row.LookupsPerSecond > 0", "supported && row.LookupsPerSecond < 0",
+		}},
+	},
+	{
+		name:       "lookup-outlasts-the-callback",
+		breaks:     "a callback's lookup is longer than its operator waits, and the operator repeats the callback",
+		invariants: []int{13}, platforms: true,
+		world: choices{"a history without faults": last, "lookups at the platforms": 2,
+			"platforms repeat a callback": last, "platform": 0, "orders": 0},
+		edits: []edit{{
+			"shared/confirm/rate.go", "CallbackPatience; patience > 0 {",
+			"CallbackPatience; patience > 0 && sinceStart < 0 {",
+		}},
+	},
+	{
 		name: "receipt-dropped", breaks: "a receipt gets 200 and is not stored", invariants: []int{8},
 		platforms: true,
 		world:     onPlatforms(choices{"platform": last, "SMS by a platform": last, "rate of table faults": 0}),

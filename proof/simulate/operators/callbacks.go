@@ -12,6 +12,7 @@ import (
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/operator"
 )
 
 // otherAccount is a second account of the platforms with static callbacks, whose secret another party has.
@@ -34,6 +35,7 @@ type callback struct {
 	method, address, signature string
 	body                       []byte
 	isForged, isForeign        bool
+	repeated                   int
 }
 
 // function is the function that a callback is for.
@@ -65,7 +67,12 @@ type callbacks struct {
 	*gateway
 	messages *Messages
 	rate     int // of faults, per mille
+	// repeats is true if a platform sends a callback again whose response came after its patience.
+	repeats bool
 }
+
+// maxRepeats bounds how often a callback is sent again, each time a second later.
+const maxRepeats = 3
 
 // RoundTrip implements http.RoundTripper for the stub's callbacks. It does not wait for the gateway: no timer may.
 // So it fits only platforms that call back once, also after an error.
@@ -196,17 +203,34 @@ func (c *callbacks) send(b callback) {
 	if isOwnReceipt {
 		c.messages.receipt(b.body, false)
 	}
+	sentAt := time.Now()
 	c.Invoke(b.function(), payload, func(r deployment.Result) {
+		c.repeat(b, time.Since(sentAt))
 		response, came := c.ResponseOf(b.function(), r)
 		if !came {
 			return
 		}
 		c.Logf("platform: the callback (forged: %v, foreign: %v) got %d", b.isForged, b.isForeign, response.Status)
 		report := c.report(b)
-		report.IsOld = isOld
+		report.IsOld, report.Took = isOld, time.Since(sentAt)
 		c.observer.PlatformCalledBack(report, response.Status)
 		if isOwnReceipt && response.Status == http.StatusOK {
 			c.messages.receipt(b.body, true)
 		}
 	})
+}
+
+// repeat sends a callback again if its response took longer than the patience of its platform.
+func (c *callbacks) repeat(b callback, took time.Duration) {
+	if !c.repeats || b.isForged || b.isForeign || b.repeated >= maxRepeats || b.function() != deployment.Notif {
+		return
+	}
+	e, row := c.reportedOn(b)
+	capabilities, _ := operator.FindCapabilities(row.Name)
+	if e == nil || capabilities.CallbackPatience == 0 || took <= capabilities.CallbackPatience {
+		return
+	}
+	c.Count("platform: callback repeated")
+	b.repeated++
+	c.Kernel.At(time.Now().Add(time.Second), "repeated callback", func() { c.send(b) })
 }

@@ -3,6 +3,8 @@
 package operators
 
 import (
+	"time"
+
 	"mobilegateway/proof/simulate/deployment"
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
@@ -26,6 +28,8 @@ type Observer interface {
 	CalledBack(callback outside.Callback, status int)
 	// PlatformCalledBack receives the status of the response to a platform's callback.
 	PlatformCalledBack(report Report, status int)
+	// LookedUp receives each lookup at a platform, with its account.
+	LookedUp(platform, account string)
 	// TokenRefused receives a token that a platform refused although nothing fails.
 	TokenRefused(platform, path, response string)
 }
@@ -40,6 +44,8 @@ type Report struct {
 	// Payment is the one that it is about, nil for none, and Status is what it reports.
 	Payment *ledger.Entry
 	Status  ledger.Status
+	// Took is how long its response took.
+	Took time.Duration
 }
 
 // gateway is the gateway, as operators meet it.

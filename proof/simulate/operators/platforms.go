@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/proof/simulate/deployment"
 	"mobilegateway/proof/simulate/fixture"
 	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/outside"
@@ -37,6 +38,8 @@ type Platforms struct {
 	Messages *Messages
 	// IsSmooth is true in a history without faults.
 	IsSmooth bool
+	// SlowLookups is how long the response to a lookup takes.
+	SlowLookups time.Duration
 
 	stubs      stubs
 	requests   *requests
@@ -53,7 +56,9 @@ func newPlatforms(g *gateway, rate int, isSmooth bool) *Platforms {
 		URL: "https://" + platformHost, GatewayURL: platformBaseURL, CallbackSecret: platformSecret,
 		Kit: kit.Config{
 			Now: time.Now, After: p.after, Rand: g.Tape, Applied: p.requests.applied,
-			Client: &http.Client{Transport: &callbacks{g, m, rate}},
+			Client: &http.Client{Transport: &callbacks{
+				g, m, rate, g.Tape.ChooseApart("platforms repeat a callback", 4) == 3,
+			}},
 		},
 	}
 	p.stubs.handler = p.stubs.config.Handler()
@@ -183,7 +188,12 @@ func (p *Platforms) call(request *http.Request, body []byte) outside.Exchange {
 	if p.IsSmooth && (isForeign || recorder.Code == http.StatusUnauthorized) {
 		p.observer.TokenRefused(row.Name, request.URL.Path, recorder.Body.String())
 	}
-	return outside.Exchange{Status: recorder.Code, Header: recorder.Header(), Body: recorder.Body.Bytes()}
+	response := outside.Exchange{Status: recorder.Code, Header: recorder.Header(), Body: recorder.Body.Bytes()}
+	if deployment.CallOf(request) == deployment.CallLookup {
+		p.observer.LookedUp(row.Name, served.Header.Get("X-Target-Environment"))
+		response.Delay = p.SlowLookups
+	}
+	return response
 }
 
 // failBinding may make the ledger's table read-only after an SMS. That is too long for the write that binds it to the

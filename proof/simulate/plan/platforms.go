@@ -47,6 +47,9 @@ func DrawPlatforms(w *world.World) {
 			w.Kernel.At(at, "routes", func() { w.Operators.Platforms.SetRoutes(at, rerouted) })
 		}
 	}
+	if isSmooth {
+		drawLookups(w)
+	}
 	first := w.Tape.Choose("first number", len(terminalNumbers))
 	for place := range 1 + w.Tape.Choose("orders", 3) {
 		switch at := w.Tape.Choose("platform", len(platformOrders)+2); {
@@ -58,6 +61,32 @@ func DrawPlatforms(w *world.World) {
 			w.Merchants.DrawOf(tape.Draw(w.Tape, "kind of order", deployment.Charge, deployment.Pay), 50+place, length)
 		default:
 			startMessages(w, first+place)
+		}
+	}
+}
+
+// crowd is more payments than an account's lookups at MTN in a second. slowLookup is longer than MTN's patience with a
+// callback. The callback of numberWithoutCallback is lost.
+const (
+	crowd                 = 24
+	slowLookup            = 3 * time.Second
+	numberWithoutCallback = 1011
+)
+
+// drawLookups may make the lookups slow, or schedule a crowd of payments in one second whose callbacks are lost.
+func drawLookups(w *world.World) {
+	switch w.Tape.ChooseApart("lookups at the platforms", 4) {
+	case 2:
+		w.Operators.Platforms.SlowLookups = slowLookup
+	case 3:
+		s := *w.Merchants.Shops[0]
+		s.Operators, s.Countries = []string{"mtn"}, []string{"CI"}
+		for n := range crowd {
+			high := 10 + n + n/2 // leaves out each number of the web channel
+			o := w.Merchants.Add(&s, deployment.Pay, 10_000*high+numberWithoutCallback)
+			w.Merchants.Revise(o)
+			o.Start = history.Start.Add(time.Minute)
+			w.Merchants.Schedule(o, "order of the crowd")
 		}
 	}
 }
