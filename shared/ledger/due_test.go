@@ -147,14 +147,14 @@ func TestWakesRelay(t *testing.T) {
 }
 
 func TestDueShardsAreEven(t *testing.T) {
-	counts := make([]int, ledger.DueShards)
+	counts := make([]int, ledger.DueShardsWritten)
 	const keys = 16000
 	for i := range keys {
 		counts[ledger.DueShard(ledger.Key{Kind: ledger.Payment,
 			ID: "Shop_" + time.Unix(int64(i), 0).Format("150405")})]++
 	}
 	for shard, count := range counts {
-		if count < keys/ledger.DueShards/2 || count > keys/ledger.DueShards*2 {
+		if count < keys/ledger.DueShardsWritten/2 || count > keys/ledger.DueShardsWritten*2 {
 			t.Errorf("shard %d has %d of %d", shard, count, keys)
 		}
 	}

@@ -119,14 +119,23 @@ func Fingerprint(canonicalBody []byte, routing ...string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// DueShards is the number of partitions of the due index. It may grow, never shrink.
-const DueShards = 16
+// The partitions of the due index. Both numbers may grow, never shrink, and in two releases (decision "due-shards"): the
+// first one raises DueShards, so that all readers read more, the second one DueShardsWritten.
+const (
+	DueShards        = 16 // read
+	DueShardsWritten = 16 // written
 
-// DueShard is the partition of the due index that a key belongs to, from 0 to DueShards-1.
-func DueShard(key Key) int {
+	_ = uint(DueShards - DueShardsWritten) // all that is written is read: otherwise this does not compile
+)
+
+// DueShard is the partition of the due index that a key is written to, from 0 to DueShardsWritten-1.
+func DueShard(key Key) int { return DueShardAmong(key, DueShardsWritten) }
+
+// DueShardAmong is the partition of a key among this many.
+func DueShardAmong(key Key, shards uint32) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key.String()))
-	return int(h.Sum32() % DueShards)
+	return int(h.Sum32() % shards)
 }
 
 // MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant or a
