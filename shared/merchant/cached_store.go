@@ -53,8 +53,8 @@ func (c *CachedStore) Profile(ctx context.Context, id string) (*Profile, error) 
 	return c.refresh(ctx, id)
 }
 
-// findProfile returns a merchant's profile with at most one read, and whether it is from the cache. A verified token of a
-// later generation proves that the cached profile is stale.
+// findProfile returns a merchant's profile with at most one read, and whether it is from the cache. A verified token of
+// a later generation proves that the cached profile is stale.
 func (c *CachedStore) findProfile(
 	ctx context.Context, id string, minGeneration int,
 ) (profile *Profile, isCached bool, err error) {

@@ -198,8 +198,8 @@ func (a *Attempt) StoredResponse(replayed bool) apigw.Response {
 }
 
 // stillUnknown is the fault of a repeat whose first request has an unknown outcome. To a charge that is not the first
-// request it adds the parts that differ (decision "charge-repeat"). It names only parts that the first entry has stored:
-// the others are in its hash.
+// request it adds the parts that differ (decision "charge-repeat"). It names only parts that the first entry has
+// stored: the others are in its hash.
 func (a *Attempt) stillUnknown() *fault.Fault {
 	f, first, repeat := a.Unknown(nil), a.Stored, a.Entry
 	if a.Parts == (ChargeParts{}) || first.Request.Fingerprint == repeat.Request.Fingerprint {

@@ -199,10 +199,10 @@ func (p *Pipeline) SelectOperator(ctx context.Context, a *Attempt, operation str
 // CheckFunc returns why the driver's platform does not take a request. common is filled in from the new entry.
 type CheckFunc func(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault
 
-// Reserve fills in the entry's merchant, lease and account, and reserves it, then the referenceCode of a charge. It sets
-// a.Stored, and returns whether that is our reservation: then call the operator, else repeat the stored response.
-// RequestInProgress, OutcomeUnknown and DuplicateKey set a.Stored too. check, if any, refuses before anything is stored.
-// That, a choice that refuses the request and an account that cannot be used refuse only a key without an entry
+// Reserve fills in the entry's merchant, lease and account, and reserves it, then the referenceCode of a charge. It
+// sets a.Stored, and returns whether that is our reservation: then call the operator, else repeat the stored response.
+// RequestInProgress, OutcomeUnknown and DuplicateKey set a.Stored too. check, if any, refuses before anything is
+// stored. That, a choice that refuses the request and an account that cannot be used refuse only a key without an entry
 // (decision "routes").
 func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (reserved bool, err error) {
 	line, e := a.Request.LogLine, a.Entry

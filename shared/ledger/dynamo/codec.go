@@ -72,7 +72,7 @@ var fields = []field{
 	{"ams", "amount_as_sent", func(e *entry) any { return &e.Amount.AsSent }},
 	{"cd", "counts_daily_amount", func(e *entry) any { return &e.Amount.CountsDaily }},
 	{"rs", "response_status", func(e *entry) any { return &e.Response.Status }},
-	{"bo", "response_body", func(e *entry) any { return &e.Response.Body }},
+	{"bo", "response_body", func(e *entry) any { return (*packed)(&e.Response.Body) }},
 	{"ct", "call_attempts", func(e *entry) any { return &e.Call.Attempts }},
 	{"opr", "operator_reference", func(e *entry) any { return &e.OperatorReference }},
 	{"ti", "transaction_id", func(e *entry) any { return &e.Request.TransactionID }},

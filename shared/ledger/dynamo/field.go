@@ -14,9 +14,9 @@ import (
 )
 
 // field maps one field of an entry to one attribute of its item. The type of the field decides the type of the
-// attribute: S for a string, N for an integer or a time in milliseconds since 1970, BOOL, B for bytes. Any other type
-// is a document: an S that contains JSON. A later version must not add members to a document, because an older version
-// would lose them: it must add an attribute.
+// attribute: S for a string, N for an integer or a time in milliseconds since 1970, BOOL, B for bytes and for a packed
+// body. Any other type is a document: an S that contains JSON. A later version must not add members to a document,
+// because an older version would lose them: it must add an attribute.
 type field struct {
 	name     string // as stored
 	longName string // for people: in errors and in docs/operations.md
@@ -54,6 +54,8 @@ func (f field) encode(e *entry) (types.AttributeValue, error) {
 		return &types.AttributeValueMemberBOOL{Value: *value}, nil
 	case *[]byte:
 		return &types.AttributeValueMemberB{Value: *value}, nil
+	case *packed:
+		return &types.AttributeValueMemberB{Value: value.pack()}, nil
 	}
 	encoded, err := json.Marshal(pointer)
 	if err != nil {
@@ -98,9 +100,7 @@ func (f field) decode(e *entry, value types.AttributeValue) error {
 			*flag, err = value.Value, nil
 		}
 	case *types.AttributeValueMemberB:
-		if bytes, ok := f.pointer(e).(*[]byte); ok {
-			*bytes, err = value.Value, nil
-		}
+		err = decodeBytes(f.pointer(e), value.Value)
 	}
 	if err != nil {
 		return f.fail(err)
@@ -108,12 +108,25 @@ func (f field) decode(e *entry, value types.AttributeValue) error {
 	return nil
 }
 
+// decodeBytes sets bytes or a body.
+func decodeBytes(pointer any, stored []byte) (err error) {
+	switch field := pointer.(type) {
+	case *[]byte:
+		*field = stored
+	case *packed:
+		*field, err = unpack(stored)
+	default:
+		err = errOtherType
+	}
+	return err
+}
+
 // decodeText sets a string or a document.
 func decodeText(pointer any, text string) error {
 	switch field := pointer.(type) {
 	case *string:
 		*field = text
-	case *int, *int64, *time.Time, *bool, *[]byte:
+	case *int, *int64, *time.Time, *bool, *[]byte, *packed:
 		return errOtherType
 	default:
 		if json.Unmarshal([]byte(text), pointer) != nil {

@@ -1,7 +1,6 @@
 package dynamo_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -166,7 +165,10 @@ func TestItemOverTheSizeLimitIsAnError(t *testing.T) {
 	store, _ := newStore(t)
 	e := charge("1")
 	e.BeginReservation("owner", ledgertest.Now())
-	e.Response.Body = bytes.Repeat([]byte{'x'}, 410<<10)
+	e.Response.Body = make([]byte, 410<<10)
+	if _, err := rand.Read(e.Response.Body); err != nil { // it must not get shorter
+		t.Fatal(err)
+	}
 	if existing, err := store.Insert(context.Background(), e, ledger.Reserve); err == nil {
 		t.Fatalf("Insert = %v, want an error", existing)
 	}

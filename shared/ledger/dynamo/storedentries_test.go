@@ -86,8 +86,8 @@ func claimDelivery(e *ledger.Entry) { e.Outbox.ClaimDelivery(later(10)) }
 
 func failedAttempt(e *ledger.Entry) {
 	claimDelivery(e)
-	e.Outbox.RecordFailedAttempt(*e.Outbox.HeadClaim(), ledger.FailedAttempt{At: later(10), HTTPStatus: 503, Reason: "http-503"},
-		later(12))
+	failed := ledger.FailedAttempt{At: later(10), HTTPStatus: 503, Reason: "http-503"}
+	e.Outbox.RecordFailedAttempt(*e.Outbox.HeadClaim(), failed, later(12))
 }
 
 func deadLetter(e *ledger.Entry) { e.Outbox.DeadLetter(e.Outbox.Head().ID, "gone", later(20)) }

@@ -186,7 +186,8 @@ func TestPaymentStatus(t *testing.T) {
 
 // decision "sms-mco": DR Congo is ODC on the wire, for a charge and an SMS.
 func TestCongoIsODC(t *testing.T) {
-	e := &ledger.Entry{Route: ledger.Route{Country: "CD", Operator: sandbox, Account: "a1", UpstreamKey: "DemoShop.c-1"}}
+	route := ledger.Route{Country: "CD", Operator: sandbox, Account: "a1", UpstreamKey: "DemoShop.c-1"}
+	e := &ledger.Entry{Route: route}
 	for name, send := range map[string]func(driver *carrierapi.Driver){
 		"charge": func(driver *carrierapi.Driver) {
 			call := operatortest.SampleCharge(sandbox, "")
