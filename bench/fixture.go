@@ -88,7 +88,7 @@ func (s *fixture) startServices(ctx context.Context) error {
 	s.billed = &unitCounter{next: dynamoDB}
 	s.dynamo = &meter{next: delayCalls(s.delays.table, s.billed), calls: map[string]int{}}
 	s.inbox = &meter{next: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), calls: map[string]int{}}
-	s.operator = &meter{next: delayCalls(s.delays.operator, operator), calls: map[string]int{}}
+	s.operator = &meter{next: delayCalls(s.delays.operator, keepAlive(operator)), calls: map[string]int{}}
 	s.endpoints = map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "BENCH", "AWS_SECRET_ACCESS_KEY": "bench",
 		"ALLOW_LOOPBACK":                   "true",
@@ -126,6 +126,23 @@ func (s *fixture) startServices(ctx context.Context) error {
 	operator.Handle("/", ordinary.Handler())
 	_, err = deployment.RouteToStubs(ctx, info, stubs)
 	return err
+}
+
+// keepAlive lets a client use its connections again, as operators do. The sandbox closes each one, so that no client
+// takes a cut for a stale connection; here nothing is cut.
+func keepAlive(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(keptConnection{w}, r)
+	})
+}
+
+// keptConnection drops the header that closes the connection.
+type keptConnection struct{ http.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w keptConnection) WriteHeader(status int) {
+	w.Header().Del("Connection")
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // startDynamoDB starts an engine in memory with the template's tables. They have no stream: the engine slows down as a

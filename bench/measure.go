@@ -37,6 +37,7 @@ type programCost struct {
 type requestCost struct {
 	name   string
 	p50    time.Duration // from the event to the response
+	p99    time.Duration
 	waited time.Duration // median time in calls of DynamoDB and the operator
 	batchResult
 }
@@ -143,7 +144,10 @@ func (s *fixture) measureRequest(ctx context.Context, kind requestKind, from, nu
 		return requestCost{}, err
 	}
 	all.cpu = (all.cpu - firstOnly.cpu) / time.Duration(number)
-	return requestCost{kind.name, median(all.durations), median(all.waits), all}, nil
+	return requestCost{
+		name: kind.name, p50: median(all.durations), p99: percentile(all.durations, 99), waited: median(all.waits),
+		batchResult: all,
+	}, nil
 }
 
 // batchResult has the measurements of one process.
@@ -281,10 +285,13 @@ func peakMemory(pids []int) (int64, error) {
 	return 0, errors.New("the system does not report the peak memory (VmHWM)")
 }
 
-func median(times []time.Duration) time.Duration {
+func median(times []time.Duration) time.Duration { return percentile(times, 50) }
+
+// percentile returns the time that a part of the times is below, in percent.
+func percentile(times []time.Duration, percent int) time.Duration {
 	if len(times) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(times))
-	return sorted[len(sorted)/2]
+	return sorted[len(sorted)*percent/100]
 }

@@ -31,6 +31,13 @@ func machine() string {
 	return fmt.Sprintf("%s on %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 }
 
+// A function with processorMB of memory has one processor, and another one its part of it.
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html, 2026-11-27.
+const (
+	processorMB = 1769
+	smallMB     = 128
+)
+
 func (r *report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured with %s: %d starts of each program in turn, %d requests of each kind.\n",
@@ -45,6 +52,9 @@ func (r *report) markdown() string {
 		"else %s ms.\nThe init phase then costs %s ms more and the first request %s ms less.\n"+
 		"No connection here uses TLS; with TLS an early connection saves far more.\n",
 		millis(r.firstWarm), millis(r.firstCold), millis(charge.warm-charge.firstPoll), millis(r.firstCold-r.firstWarm))
+	hot := r.kinds[slices.IndexFunc(r.kinds, func(k requestCost) bool { return k.name == "charge, first" })]
+	fmt.Fprintf(&b, "\nThe CPU time of a charge takes %s ms of a function with %d MB, which has %d/%d of a processor.\n",
+		millis(hot.cpu*processorMB/smallMB), smallMB, smallMB, processorMB)
 	return b.String()
 }
 
@@ -61,12 +71,12 @@ func (r *report) programTable(b *strings.Builder) {
 }
 
 func (r *report) requestTable(b *strings.Builder) {
-	b.WriteString("| Request | DynamoDB writes | reads | queries, scans | operator calls | p50, ms " +
-		"| of it waiting, ms | CPU, ms | peak memory, MB |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| Request | DynamoDB writes | reads | queries, scans | operator calls | p50, ms | p99, ms " +
+		"| of p50 waiting, ms | CPU, ms | peak memory, MB |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range r.kinds {
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s | %s | %s | %.1f |\n", k.name,
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s | %s | %s | %s | %.1f |\n", k.name,
 			k.calls.writes, k.calls.reads, k.calls.others, k.calls.operator,
-			millis(k.p50), millis(k.waited), millis(k.cpu), float64(k.memory)/1e6)
+			millis(k.p50), millis(k.p99), millis(k.waited), millis(k.cpu), float64(k.memory)/1e6)
 	}
 	b.WriteString("\n")
 }

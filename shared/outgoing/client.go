@@ -18,8 +18,8 @@ const (
 	// idleTimeout is short, because a function can freeze at any time and wake with dead connections (decision
 	// "idle-connections").
 	idleTimeout = 4 * time.Second
-	// maxIdlePerHost and maxIdleConnections fit the sweep, which makes 32 attempts at one server at once, and 256 at all
-	// of them. With fewer, most attempts of a busy sweep would dial.
+	// maxIdlePerHost and maxIdleConnections fit the sweep, which makes 32 attempts at one server at once, and 256 in
+	// total. With fewer, most attempts of a busy sweep would dial.
 	maxIdlePerHost     = 32
 	maxIdleConnections = 256
 	maxHeaderBytes     = 16 << 10

@@ -29,8 +29,8 @@ const (
 	// idleTimeout is the longest idle time of a reused connection. net/http compares it with the wall clock and with a
 	// timer, so it holds across a freeze (decision "idle-connections").
 	idleTimeout = 5 * time.Second
-	// maxConnectionsPerHost fits the sweep, which makes 32 lookups and 32 payers' SMS at once. All of them may stay idle
-	// between two calls: with fewer, most calls of a busy sweep would dial.
+	// maxConnectionsPerHost fits the sweep, which makes 32 lookups and 32 payers' SMS at once. All of them may stay
+	// idle between two calls: with fewer, most calls of a busy sweep would dial.
 	maxConnectionsPerHost = 64
 	maxHeaderBytes        = 32 << 10
 	sessionCache          = 16
