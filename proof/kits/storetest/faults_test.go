@@ -52,6 +52,7 @@ func TestInjectedFaults(t *testing.T) {
 func TestConcurrentWritePrecedesReplace(t *testing.T) {
 	store := storetest.NewLedger(t)
 	e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge, ID: "1"}, Version: 1, Writer: "first"}
+	e.CreatedAt = time.Unix(1_800_000_000, 0)
 	store.Overwrite(e)
 	store.FailNext(storetest.Replace, storetest.ConcurrentWrite)
 	next := e.Clone()
@@ -109,6 +110,7 @@ func TestViolationIsReported(t *testing.T) {
 	test := &endedTest{}
 	store := storetest.NewLedger(test)
 	e := &ledger.Entry{Key: ledger.Key{Kind: ledger.Charge, ID: "1"}, Version: 1}
+	e.CreatedAt = time.Unix(1_800_000_000, 0)
 	store.Overwrite(e)
 	store.FailNext(storetest.Replace, storetest.RetriedAfterLostResponse)
 	e.Version, e.Writer, e.State = 2, "second", ledger.Refused
