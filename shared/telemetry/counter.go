@@ -30,6 +30,9 @@ const (
 	UnmappedCodes                          // an operator refused with a code that its driver does not know
 	ExhaustedAccounts                      // an operator refused a call because our account has no units
 	RateLimitedLookups                     // a lookup waited for its account's rate (decision "lookup-rate")
+	OpenedCircuits                         // a circuit opened, or opened again (decision "circuit-breaker")
+	ClosedCircuits                         // the probes of a circuit closed it
+	CircuitRefusals                        // a new transaction was refused by an open circuit
 	counterCount
 )
 
@@ -59,6 +62,9 @@ var counterNames = [counterCount]string{
 	UnmappedCodes:           "UnmappedCodes",
 	ExhaustedAccounts:       "ExhaustedAccounts",
 	RateLimitedLookups:      "RateLimitedLookups",
+	OpenedCircuits:          "OpenedCircuits",
+	ClosedCircuits:          "ClosedCircuits",
+	CircuitRefusals:         "CircuitRefusals",
 }
 
 // String returns the name of the metric, "" for a number that is not a counter.

@@ -1,0 +1,567 @@
+package circuit_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mobilegateway/shared/circuit"
+	"mobilegateway/shared/pause"
+	"mobilegateway/shared/telemetry"
+)
+
+var key = circuit.Key{Account: "mtn/a1", Operation: "pay"}
+
+var errNoTable = errors.New("the table does not respond")
+
+// table is a store with faults. before runs before each swap is applied.
+type table struct {
+	mutex        sync.Mutex
+	forms        map[circuit.Key]string
+	loads, swaps int
+	err          error // of each call, which is not applied
+	lost         bool  // the responses of swaps are lost after they were applied
+	before       func()
+}
+
+func (s *table) Load(_ context.Context, k circuit.Key) (string, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.loads++
+	return s.forms[k], s.err
+}
+
+func (s *table) Swap(_ context.Context, k circuit.Key, old, next string, expire time.Time) (string, bool, error) {
+	s.mutex.Lock()
+	before := s.before
+	s.before = nil
+	s.mutex.Unlock()
+	if before != nil {
+		before()
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.swaps++
+	switch {
+	case s.err != nil:
+		return "", false, s.err
+	case s.forms[k] != old:
+		return s.forms[k], false, nil
+	case expire.IsZero():
+		return "", false, errors.New("the item never expires")
+	}
+	s.forms[k] = next
+	if s.lost {
+		return "", false, errNoTable
+	}
+	return next, true, nil
+}
+
+func (s *table) set(state circuit.State) { s.forms[key] = state.Encode() }
+
+// phase is the stored phase at a time.
+func (s *table) phase(t *testing.T, now time.Time) circuit.Phase {
+	t.Helper()
+	state, err := circuit.Decode(s.forms[key])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state.Phase(now)
+}
+
+// clock is the true time, which the processes see with their skews.
+type clock struct{ now time.Time }
+
+func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
+
+// process is one process with its own clock.
+type process struct {
+	*circuit.Circuits
+	t      *testing.T
+	timers []func() // of After, which the test runs
+}
+
+type counter struct{ count *atomic.Uint64 }
+
+func (c counter) Read(p []byte) (int, error) {
+	clear(p)
+	binary.BigEndian.PutUint64(p, c.count.Add(1)<<1)
+	return len(p), nil
+}
+
+var writers atomic.Uint64
+
+func newProcess(t *testing.T, store circuit.Store, c *clock, skew time.Duration) *process {
+	p := &process{t: t}
+	p.Circuits = &circuit.Circuits{
+		Writer: circuit.Writer{
+			Store: store, Now: func() time.Time { return c.now.Add(skew) }, Rand: counter{&writers},
+		},
+		MaxSlow: 400, ProbeLapse: 17 * time.Second,
+		Await: pause.Until,
+		After: func(wait time.Duration, run func()) func() {
+			if wait != circuit.SlowAfter {
+				t.Errorf("a timer of %s", wait)
+			}
+			p.timers = append(p.timers, run)
+			return func() {}
+		},
+	}
+	return p
+}
+
+func newTable() *table { return &table{forms: map[circuit.Key]string{}} }
+
+func newClock() *clock { return &clock{time.UnixMilli(1_790_000_000_000)} }
+
+// finish ends an invocation, and returns what it counted, such as "OpenedCircuits 1".
+func (p *process) finish() string {
+	line := telemetry.NewLogLine("pay", p.Now())
+	p.Finish(line)
+	var text strings.Builder
+	if err := line.Write(&text); err != nil {
+		p.t.Fatal(err)
+	}
+	counted := ""
+	for _, name := range []string{"OpenedCircuits", "ClosedCircuits"} {
+		if strings.Contains(text.String(), `"`+name+`":1`) {
+			counted += name
+		}
+	}
+	return counted
+}
+
+// call makes a call with one exchange, and ends its invocation.
+func (p *process) call(evidence circuit.Evidence) string {
+	call := p.Begin(key, circuit.Probe{})
+	call.ExchangeBegins()
+	call.ExchangeEnds(evidence)
+	call.End()
+	return p.finish()
+}
+
+// slowCall makes a call that is slow, and returns its end.
+func (p *process) slowCall() (end func(circuit.Evidence)) {
+	call := p.Begin(key, circuit.Probe{})
+	call.ExchangeBegins()
+	p.timers[len(p.timers)-1]()
+	p.finish()
+	return func(evidence circuit.Evidence) {
+		call.ExchangeEnds(evidence)
+		call.End()
+		p.finish()
+	}
+}
+
+// look returns the phase that the process knows, after the read that it may start.
+func (p *process) look() circuit.Phase {
+	p.Phase(key)
+	p.finish()
+	phase, _ := p.Phase(key)
+	p.finish()
+	return phase
+}
+
+// A healthy account costs one read in 2 seconds at most, and no write.
+func TestHealthyAccountIsNotWritten(t *testing.T) {
+	store, c := newTable(), newClock()
+	p := newProcess(t, store, c, 0)
+	for range 100 { // 10 seconds
+		p.Phase(key)
+		for _, evidence := range []circuit.Evidence{circuit.Responded, circuit.None, circuit.TimedOut} {
+			p.call(evidence)
+		}
+		c.advance(100 * time.Millisecond)
+	}
+	if store.swaps != 0 || store.loads < 4 || store.loads > 5 {
+		t.Errorf("%d writes, %d reads; want 0, 4 or 5", store.swaps, store.loads)
+	}
+}
+
+// After the first failure all processes write their results, successes too, at most once a second.
+func TestSuspectAccountIsWritten(t *testing.T) {
+	store, c := newTable(), newClock()
+	first, second := newProcess(t, store, c, 0), newProcess(t, store, c, 20*time.Second)
+	second.look()
+	first.call(circuit.Failed)
+	second.call(circuit.Responded)
+	if store.swaps != 1 {
+		t.Errorf("%d writes, want that of the failure", store.swaps)
+	}
+	c.advance(2001 * time.Millisecond)
+	second.look()
+	for range 30 {
+		second.call(circuit.Responded)
+		c.advance(100 * time.Millisecond)
+	}
+	if store.swaps != 4 {
+		t.Errorf("%d writes, want 1 and one each second", store.swaps)
+	}
+	state, _ := circuit.Decode(store.forms[key])
+	successes := int64(0)
+	for _, r := range state.Results {
+		successes += r.Successes
+	}
+	if successes != 21 {
+		t.Errorf("%d successes in %v, want 21: the last ones are not yet due", successes, state.Results)
+	}
+	c.advance(30 * time.Second)
+	second.look()
+	second.call(circuit.Responded)
+	if store.swaps != 4 {
+		t.Errorf("%d writes, want none after the suspicion", store.swaps)
+	}
+}
+
+func TestFailuresOfTwoProcessesOpen(t *testing.T) {
+	store, c := newTable(), newClock()
+	processes := []*process{newProcess(t, store, c, 0), newProcess(t, store, c, -20*time.Second)}
+	for i := range 9 {
+		processes[i%2].call(circuit.Failed)
+		c.advance(time.Second)
+	}
+	if phase := store.phase(t, c.now); phase != circuit.Suspect {
+		t.Errorf("%s after 9 failures", phase)
+	}
+	if counted := processes[1].call(circuit.Failed); counted != "OpenedCircuits" {
+		t.Errorf("counted %q, want OpenedCircuits", counted)
+	}
+	for _, p := range processes {
+		c.advance(2001 * time.Millisecond)
+		if phase := p.look(); phase != circuit.Open {
+			t.Errorf("%s, want open", phase)
+		}
+	}
+	swaps := store.swaps
+	for range 20 { // calls that began before
+		processes[0].call(circuit.Failed)
+		c.advance(time.Second)
+	}
+	if store.swaps != swaps {
+		t.Error("the results of an open circuit are written")
+	}
+}
+
+// A call counts while it waits. A late success takes it back, also after a wait that is longer than a state is known.
+func TestSlowCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		wait                      time.Duration
+		evidence                  circuit.Evidence
+		failures, successes, slow int64
+	}{
+		"a late success":      {time.Second, circuit.Responded, 0, 1, 0},
+		"a very late success": {12 * time.Second, circuit.Responded, 0, 1, 0},
+		"our time-out":        {9 * time.Second, circuit.TimedOut, 1, 0, 0},
+		"a late cut":          {9 * time.Second, circuit.Failed, 1, 0, 0},
+		"a late refusal":      {9 * time.Second, circuit.None, 0, 0, 0},
+	} {
+		store, now := newTable(), newClock()
+		p := newProcess(t, store, now, 0)
+		end := p.slowCall()
+		state, _ := circuit.Decode(store.forms[key])
+		if len(state.Results) != 1 || state.Results[0].Failures != 1 || state.Results[0].Slow != 1 {
+			t.Errorf("%s: %v while it waits, want one failure", name, state.Results)
+		}
+		now.advance(c.wait)
+		end(c.evidence)
+		state, _ = circuit.Decode(store.forms[key])
+		var sum circuit.Results
+		for _, r := range state.Results {
+			sum.Failures, sum.Successes, sum.Slow = sum.Failures+r.Failures, sum.Successes+r.Successes, sum.Slow+r.Slow
+		}
+		if want := (circuit.Results{Failures: c.failures, Successes: c.successes, Slow: c.slow}); sum != want {
+			t.Errorf("%s: %+v, want %+v", name, sum, want)
+		}
+	}
+}
+
+// The last exchange decides. A timer that runs after the end counts nothing.
+func TestCallsOfSeveralExchanges(t *testing.T) {
+	store, c := newTable(), newClock()
+	p := newProcess(t, store, c, 0)
+	call := p.Begin(key, circuit.Probe{})
+	for _, evidence := range []circuit.Evidence{circuit.Failed, circuit.Responded} {
+		call.ExchangeBegins()
+		call.ExchangeEnds(evidence)
+	}
+	call.End()
+	p.timers[0]()
+	p.Begin(key, circuit.Probe{}).End() // nothing was sent
+	p.finish()
+	if len(p.timers) != 1 || store.swaps != 0 {
+		t.Errorf("%d timers, %d writes; want 1, 0", len(p.timers), store.swaps)
+	}
+}
+
+// The state is closed if it cannot be read or trusted, and nothing waits for it.
+func TestUntrustedStatesAreClosed(t *testing.T) {
+	for name, form := range map[string]string{
+		"none": "", "torn": "1 0 0 17900", "of a newer version": "2 open", "no form": "open",
+	} {
+		store, c := newTable(), newClock()
+		store.forms[key] = form
+		p := newProcess(t, store, c, 0)
+		if phase := p.look(); phase != circuit.Closed {
+			t.Errorf("%s: %s", name, phase)
+		}
+		for range 10 {
+			p.call(circuit.Failed)
+			c.advance(time.Second)
+		}
+		kept := store.forms[key] == form
+		if isNewer := strings.HasPrefix(form, "2"); kept != isNewer {
+			t.Errorf("%s: kept %v", name, kept)
+		}
+	}
+}
+
+func TestOldStateIsClosed(t *testing.T) {
+	store, c := newTable(), newClock()
+	store.set(circuit.OpenedByPerson(c.now, time.Hour))
+	p := newProcess(t, store, c, 0)
+	if phase := p.look(); phase != circuit.Open {
+		t.Fatalf("%s, want open", phase)
+	}
+	store.err = errNoTable
+	for _, step := range []struct {
+		after time.Duration
+		want  circuit.Phase
+	}{{10 * time.Second, circuit.Open}, {time.Millisecond, circuit.Closed}} {
+		c.advance(step.after)
+		if phase := p.look(); phase != step.want {
+			t.Errorf("%s, want %s", phase, step.want)
+		}
+	}
+	c.advance(-time.Hour) // a clock that was corrected
+	if phase := p.look(); phase != circuit.Closed {
+		t.Errorf("%s, want closed: it was read in the future", phase)
+	}
+}
+
+// Results that may be stored are not sent again, and those that certainly are not are kept.
+func TestWritesThatFail(t *testing.T) {
+	count := func(store *table) (failures int64) {
+		state, _ := circuit.Decode(store.forms[key])
+		for _, r := range state.Results {
+			failures += r.Failures
+		}
+		return failures
+	}
+	for name, c := range map[string]struct {
+		fault func(*table)
+		want  int64 // failures after a second call that fails
+	}{
+		"the response is lost": {func(s *table) { s.lost = true }, 2},
+		"not applied":          {func(s *table) { s.err = errNoTable }, 1},
+	} {
+		store, now := newTable(), newClock()
+		p := newProcess(t, store, now, 0)
+		c.fault(store)
+		p.call(circuit.Failed)
+		store.lost, store.err = false, nil
+		now.advance(time.Second)
+		p.call(circuit.Failed)
+		if got := count(store); got != c.want {
+			t.Errorf("%s: %d failures, want %d", name, got, c.want)
+		}
+	}
+	store, now := newTable(), newClock()
+	p, other := newProcess(t, store, now, 0), newProcess(t, store, now, 0)
+	store.before = func() { other.call(circuit.Failed) }
+	p.call(circuit.Failed)
+	if got := count(store); got != 2 {
+		t.Errorf("another process came first: %d failures, want 2", got)
+	}
+}
+
+// halfOpen returns the processes of a circuit that takes probes.
+func halfOpen(t *testing.T, store *table, c *clock, skews ...time.Duration) []*process {
+	t.Helper()
+	store.set(circuit.OpenedByPerson(c.now, 0))
+	var all []*process
+	for _, skew := range skews {
+		p := newProcess(t, store, c, skew)
+		if phase := p.look(); phase != circuit.HalfOpen {
+			t.Fatalf("%s, want half-open", phase)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// end ends a probe.
+func (p *process) end(probe circuit.Probe, evidence circuit.Evidence) string {
+	call := p.Begin(key, probe)
+	call.ExchangeBegins()
+	call.ExchangeEnds(evidence)
+	call.End()
+	return p.finish()
+}
+
+func mustTake(t *testing.T, p *process) circuit.Probe {
+	t.Helper()
+	probe, taken := p.TakeProbe(key)
+	if !taken || probe == (circuit.Probe{}) {
+		t.Fatalf("probe %v, taken %v; want one", probe, taken)
+	}
+	return probe
+}
+
+// Three probes are outstanding over all processes, also if one of them dies. Their successes close the circuit.
+func TestProbesClose(t *testing.T) {
+	store, c := newTable(), newClock()
+	all := halfOpen(t, store, c, 0, 0, 0, 0, 0, 0, 0)
+	dead, alive, last := all[:3], all[3:6], all[6]
+	for _, p := range dead {
+		mustTake(t, p)
+	}
+	if _, taken := alive[0].TakeProbe(key); taken {
+		t.Fatal("a fourth probe")
+	}
+	c.advance(17*time.Second + 2*time.Millisecond)
+	var probes []circuit.Probe
+	for _, p := range alive {
+		probes = append(probes, mustTake(t, p))
+	}
+	if _, taken := alive[0].TakeProbe(key); taken {
+		t.Fatal("a fourth probe")
+	}
+	for i, probe := range probes {
+		want := ""
+		if i == 2 {
+			want = "ClosedCircuits"
+		}
+		if counted := alive[i].end(probe, circuit.Responded); counted != want {
+			t.Errorf("probe %d counted %q, want %q", i, counted, want)
+		}
+	}
+	if phase := store.phase(t, c.now); phase != circuit.Closed {
+		t.Errorf("%s, want closed", phase)
+	}
+	if probe, taken := last.TakeProbe(key); !taken || probe != (circuit.Probe{}) {
+		t.Error("another process closed the circuit: a request passes without a probe")
+	}
+}
+
+func TestFailedProbeOpensAgain(t *testing.T) {
+	store, c := newTable(), newClock()
+	all := halfOpen(t, store, c, 0, 20*time.Second)
+	one, other := mustTake(t, all[0]), mustTake(t, all[1])
+	if counted := all[0].end(one, circuit.Failed); counted != "OpenedCircuits" {
+		t.Errorf("counted %q, want OpenedCircuits", counted)
+	}
+	if _, taken := all[1].TakeProbe(key); taken {
+		t.Error("a probe of a circuit that another process opened again")
+	}
+	all[1].end(other, circuit.Responded)
+	if phase := store.phase(t, c.now); phase != circuit.Open {
+		t.Errorf("%s, want open: the other probe belonged to the time before", phase)
+	}
+}
+
+// A probe may be slow, as the account always was. Only its end decides.
+func TestSlowProbe(t *testing.T) {
+	store, c := newTable(), newClock()
+	p := halfOpen(t, store, c, 0)[0]
+	for i, evidence := range []circuit.Evidence{circuit.Responded, circuit.TimedOut} {
+		call := p.Begin(key, mustTake(t, p))
+		call.ExchangeBegins()
+		p.timers[i]()
+		p.finish()
+		if phase := store.phase(t, c.now); phase != circuit.HalfOpen {
+			t.Errorf("%s while the probe waits", phase)
+		}
+		call.ExchangeEnds(evidence)
+		call.End()
+		p.finish()
+	}
+	if phase := store.phase(t, c.now); phase != circuit.Open {
+		t.Errorf("%s after a probe without a response", phase)
+	}
+}
+
+// Without the table no probe is taken. After a lost response its place lapses by itself.
+func TestProbeThatCannotBeStored(t *testing.T) {
+	for name, fault := range map[string]func(*table){
+		"not applied":          func(s *table) { s.err = errNoTable },
+		"the response is lost": func(s *table) { s.lost = true },
+	} {
+		store, c := newTable(), newClock()
+		p := halfOpen(t, store, c, 0)[0]
+		fault(store)
+		if probe, taken := p.TakeProbe(key); taken || probe != (circuit.Probe{}) {
+			t.Errorf("%s: a probe was taken", name)
+		}
+		store.lost, store.err = false, nil
+		c.advance(17 * time.Second)
+		for range 3 {
+			mustTake(t, p)
+		}
+	}
+}
+
+// A request that is refused after it took a probe returns the probe at its end.
+func TestProbeWithoutCall(t *testing.T) {
+	store, c := newTable(), newClock()
+	p := halfOpen(t, store, c, 0)[0]
+	for range 4 {
+		mustTake(t, p)
+		p.finish()
+	}
+	if phase := store.phase(t, c.now); phase != circuit.HalfOpen {
+		t.Errorf("%s, want half-open", phase)
+	}
+}
+
+func TestRead(t *testing.T) {
+	store, c := newTable(), newClock()
+	store.set(circuit.OpenedByPerson(c.now, time.Minute))
+	p := newProcess(t, store, c, 0)
+	p.Read([]string{"mtn/a1", "mtn/a2"}, "pay")
+	if phase, wait := p.Phase(key); phase != circuit.Open || wait != time.Minute || store.loads != 2 {
+		t.Errorf("%s for %s after %d reads", phase, wait, store.loads)
+	}
+}
+
+// A function without circuits refuses nothing.
+func TestNoCircuits(t *testing.T) {
+	var none *circuit.Circuits
+	none.Read([]string{"mtn/a1"}, "pay")
+	none.Begin(key, circuit.Probe{}).End()
+	none.Finish(nil)
+	if phase, _ := none.Phase(key); phase != circuit.Closed {
+		t.Errorf("%s, want closed", phase)
+	}
+}
+
+// People open and close a circuit by Change.
+func TestChangeByPerson(t *testing.T) {
+	store, c := newTable(), newClock()
+	p := newProcess(t, store, c, 0)
+	open := func(s *circuit.State, now int64) bool {
+		*s = circuit.OpenedByPerson(time.UnixMilli(now), time.Hour)
+		return true
+	}
+	closed := func(s *circuit.State, _ int64) bool {
+		*s = circuit.State{}
+		return true
+	}
+	for _, step := range []struct {
+		change func(*circuit.State, int64) bool
+		want   circuit.Phase
+	}{{open, circuit.Open}, {closed, circuit.Closed}} {
+		form, stored, err := p.Change(t.Context(), key, "", step.change)
+		if err != nil || !stored || form != store.forms[key] || store.phase(t, c.now) != step.want {
+			t.Errorf("%q, stored %v, %v; want %s", form, stored, err, step.want)
+		}
+	}
+	store.forms[key] = "2 newer"
+	if _, stored, err := p.Change(t.Context(), key, "", open); stored || !errors.Is(err, circuit.ErrNewer) {
+		t.Errorf("stored %v, %v; want ErrNewer", stored, err)
+	}
+}
