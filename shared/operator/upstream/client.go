@@ -140,10 +140,22 @@ func (c *Client) Send(ctx context.Context, r Request) Exchange {
 	if err != nil {
 		return Exchange{Err: err}
 	}
+	observer, isObserved := ctx.Value(observerKey{}).(Observer)
+	if !isObserved {
+		return c.roundTrip(request, &trace)
+	}
+	observer.ExchangeBegins()
+	x := c.roundTrip(request, &trace)
+	observer.ExchangeEnds(x.evidence())
+	return x
+}
+
+// roundTrip is Send for a request with its trace.
+func (c *Client) roundTrip(request *http.Request, trace *connectionTrace) Exchange {
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
 		cut := trace.mayHaveSent.Load() && trace.connectionReused.Load() && !trace.responseStarted.Load() &&
-			ctx.Err() == nil
+			request.Context().Err() == nil
 		return Exchange{Err: sanitizeError(err), MayHaveSent: trace.mayHaveSent.Load(), ConnectionLost: cut}
 	}
 	defer func() { _ = response.Body.Close() }() // the body was read or abandoned
