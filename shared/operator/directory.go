@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"mobilegateway/shared/ledger"
@@ -47,6 +48,30 @@ func (d *DriverDirectory) Driver(platform string) (Driver, Capabilities, bool) {
 func (d *DriverDirectory) DriverOf(e *ledger.Entry) (Driver, bool) {
 	driver, _, ok := d.Driver(PinOf(e).Platform)
 	return driver, ok
+}
+
+// Accounts lists the accounts, as "platform/id", that may get new transactions of an operation: those of routes, and
+// the current ones of all platforms. An account may be in the list twice. The error is that of RouteReader.
+func (d *DriverDirectory) Accounts(ctx context.Context, operation string) ([]string, error) {
+	routes, err := d.Routes(ctx)
+	var accounts []string
+	for _, platform := range routes.Platforms {
+		driver, row, found := d.Driver(platform)
+		if !found || !slices.Contains(row.Operations, operation) {
+			continue
+		}
+		if id, err := driver.FindAccount(ctx, platform, ""); err == nil {
+			accounts = append(accounts, Pin{platform, id}.String())
+		}
+	}
+	for _, all := range routes.ByOperator {
+		for _, route := range all {
+			if route.Operation == operation {
+				accounts = append(accounts, route.To)
+			}
+		}
+	}
+	return accounts, err
 }
 
 // AccountFields returns the fields of a platform's accounts; false for an unknown platform.
@@ -102,6 +127,9 @@ type Pin struct {
 	Platform string
 	Account  string // the account's id; "" for the platform's current one
 }
+
+// String returns "platform/id".
+func (p Pin) String() string { return p.Platform + "/" + p.Account }
 
 // PinOf returns the pin of an entry. Entry.Account is "platform/id" after a route, and the id of an account of the
 // platform with the operator's own name without one.

@@ -2,6 +2,8 @@ package operator_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 
 	"mobilegateway/shared/ledger"
@@ -60,5 +62,49 @@ func TestDriverDirectoryWithoutDriver(t *testing.T) {
 		if _, _, ok := directory.UserSMSSender(&ledger.Entry{Route: ledger.Route{Operator: "orange"}}); ok {
 			t.Errorf("%s: sends the payer's SMS", name)
 		}
+	}
+}
+
+// routeReader reads fixed routes.
+type routeReader struct {
+	routes operator.Routes
+	err    error
+}
+
+func (r routeReader) Routes(context.Context) (operator.Routes, error) { return r.routes, r.err }
+
+// brokenDriver has no usable account.
+type brokenDriver struct{ minimalStubDriver }
+
+func (brokenDriver) FindAccount(context.Context, string, string) (string, error) {
+	return "", errors.New("no account")
+}
+
+func TestAccounts(t *testing.T) {
+	routes := routed("orange", "mtn-momo")
+	for name, c := range map[string]struct {
+		operation string
+		driver    operator.Driver
+		want      []string
+	}{
+		"routes and a current account": {"pay", stubDriver{}, []string{
+			"mtn-momo/ci", "no-such/w", "orange-cm/c", "orange-webpay/w", "orange/a1", "pawapay/p", "wave-checkout",
+			"wave-checkout/", "wave-checkout/w",
+		}},
+		"another operation":     {"sms", stubDriver{}, []string{"orange-sms/s", "orange/a1"}},
+		"no account of its own": {"sms", brokenDriver{}, []string{"orange-sms/s"}},
+	} {
+		drivers := map[string]operator.Driver{"gateway": c.driver}
+		directory := operator.NewDriverDirectory(drivers, routeReader{routes: routes})
+		got, err := directory.Accounts(t.Context(), c.operation)
+		slices.Sort(got)
+		got = slices.Compact(got)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+	unreadable := operator.NewDriverDirectory(nil, routeReader{err: errors.New("no secret")})
+	if got, err := unreadable.Accounts(t.Context(), "pay"); err == nil || len(got) > 0 {
+		t.Errorf("unreadable routes: %q, %v; want the error", got, err)
 	}
 }

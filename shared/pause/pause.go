@@ -18,6 +18,13 @@ func For(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// After calls run in a goroutine of its own once wait has passed, unless stop is called before. stop does not wait for
+// a run that has begun.
+func After(wait time.Duration, run func()) (stop func()) {
+	timer := time.AfterFunc(wait, run)
+	return func() { timer.Stop() }
+}
+
 // Until waits until done is closed, or returns ctx's error once ctx has ended.
 func Until(ctx context.Context, done <-chan struct{}) error {
 	select {

@@ -112,6 +112,20 @@ func (e *Environment) Durations(name string) []time.Duration {
 	return list
 }
 
+// WholeNumber returns a number from 1 to maximum, 0 for an empty variable.
+func (e *Environment) WholeNumber(name string, maximum int64) int64 {
+	text := e.Text(name)
+	if text == "" {
+		return 0
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || number < 1 || number > maximum {
+		e.addError(name, "must be a whole number from 1 to %d", maximum)
+		return 0
+	}
+	return number
+}
+
 // Bool returns a switch: "true" is on, "false" and empty are off, and anything else is a fault.
 func (e *Environment) Bool(name string) bool {
 	text := e.Text(name)

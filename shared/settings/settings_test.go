@@ -133,6 +133,12 @@ func TestInvalidValues(t *testing.T) {
 			"CALLBACK_BASE_URL is not an https address"},
 		{"URL", "BASE_URL=ftp://x", url, "BASE_URL is not an absolute"},
 		{"URL with a query", "BASE_URL=https://x/?a=1", url, "BASE_URL is not an absolute"},
+		{"number", "OPERATOR_SHARE=4.5", func(e env) { e.WholeNumber(settings.OperatorShare, 100) },
+			"OPERATOR_SHARE must be a whole number from 1 to 100"},
+		{"number below 1", "OPERATOR_SHARE=0", func(e env) { e.WholeNumber(settings.OperatorShare, 100) },
+			"OPERATOR_SHARE must be a whole number from 1 to 100"},
+		{"number above", "OPERATOR_SHARE=101", func(e env) { e.WholeNumber(settings.OperatorShare, 100) },
+			"OPERATOR_SHARE must be a whole number from 1 to 100"},
 		{"speed", "SPEED=0", func(env) {}, "SPEED must be a whole number"},
 		{"speed with a point", "SPEED=1.5", func(env) {}, "SPEED must be a whole number"},
 	}
@@ -191,6 +197,20 @@ func TestURLAndLoopback(t *testing.T) {
 	}
 	if !env.LoopbackAllowed() {
 		t.Error("ALLOW_LOOPBACK=true does not allow loopback")
+	}
+	if err := env.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWholeNumber(t *testing.T) {
+	env := newEnvironment("ACCOUNT_CONCURRENCY=100000", "SOME_NUMBER=1")
+	for name, want := range map[string]int64{
+		settings.AccountConcurrency: 100000, settings.OperatorShare: 40, "SOME_NUMBER": 1, "NONE": 0,
+	} {
+		if got := env.WholeNumber(name, 100000); got != want {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
 	}
 	if err := env.Err(); err != nil {
 		t.Fatal(err)

@@ -34,6 +34,8 @@ const (
 	SweepInterval             = "SWEEP_INTERVAL"                   // time between two sweeps
 	WarmConnections           = "WARM_CONNECTIONS"                 // false is only for measurements
 	AllowLoopback             = "ALLOW_LOOPBACK"                   // see Environment.LoopbackAllowed
+	AccountConcurrency        = "ACCOUNT_CONCURRENCY"              // of the AWS account; empty: no circuit breaker
+	OperatorShare             = "OPERATOR_SHARE"                   // of AccountConcurrency for slow calls, in percent
 	Speed                     = "SPEED"                            // divisor of durations in the local run
 	executionEnvironment      = "AWS_EXECUTION_ENV"                // set by Lambda, never by the local run
 	dynamoDBEndpoint          = "AWS_ENDPOINT_URL_DYNAMODB"        // set if DynamoDB is not AWS's own
@@ -70,5 +72,6 @@ var definitions = map[string]definition{
 	TransactionRetention:  {defaultValue: "0s", minimum: 400 * day, allowsZero: true}, // decision "retention"
 	WebhookTimeout:        {defaultValue: "15s", minimum: time.Second, maximum: 15 * time.Second},
 	WarmConnections:       {defaultValue: "true"},
+	OperatorShare:         {defaultValue: "40"},
 	SweepInterval:         {defaultValue: "1m", minimum: time.Second, maximum: time.Hour},
 }

@@ -41,6 +41,8 @@ type Outside struct {
 	Sleep func(ctx context.Context, wait time.Duration) error
 	// Await waits until done is closed, or returns the context's error. Several goroutines may wait for one channel.
 	Await func(ctx context.Context, done <-chan struct{}) error
+	// After calls run in a goroutine of its own after a time, unless stop is called before.
+	After func(wait time.Duration, run func()) (stop func())
 	// Start starts goroutines; nil for the go statement.
 	Start task.Starter
 	Log   io.Writer
@@ -56,6 +58,7 @@ func realOutside(client *awsclient.Client) Outside {
 		Rand:         rand.Reader,
 		Sleep:        pause.For,
 		Await:        pause.Until,
+		After:        pause.After,
 		Log:          os.Stdout,
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/callback"
+	"mobilegateway/shared/circuit"
+	circuitdynamo "mobilegateway/shared/circuit/dynamo"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger/dynamo"
@@ -38,6 +40,10 @@ const (
 	minRefreshInterval = 30 * time.Second
 	// initTimeout bounds the tasks of the init phase: a slow connection must not stop the start.
 	initTimeout = 3 * time.Second
+	// maxConcurrency is the largest ACCOUNT_CONCURRENCY.
+	maxConcurrency = 100_000
+	// probeMargin is how long a probe outlasts the longest operator call.
+	probeMargin = 5 * time.Second
 )
 
 // Dependencies makes the parts of one function. Env is exported for settings that only one function has.
@@ -47,6 +53,7 @@ type Dependencies struct {
 	secretCaches map[string]*secret.Cache
 	rings        []*keyring.RefreshingRing
 	directory    *operator.DriverDirectory // made on first use
+	circuits     *circuit.Circuits         // made on first use; nil for none
 	// initTasks run in the init phase. warmsDynamoDB is set once they include the connection to DynamoDB.
 	initTasks     []func(context.Context) error
 	warmsDynamoDB bool
@@ -188,6 +195,28 @@ func (d *Dependencies) Pipeline(store *dynamo.Store) *operation.Pipeline {
 	}
 }
 
+// Circuits returns the circuits of the operators' accounts; nil for none, without ACCOUNT_CONCURRENCY.
+func (d *Dependencies) Circuits() *circuit.Circuits {
+	concurrency := d.Env.WholeNumber(settings.AccountConcurrency, maxConcurrency)
+	if d.circuits == nil && concurrency > 0 {
+		store := circuitdynamo.New(d.DynamoDB(), d.Env.Required(settings.LimitTable))
+		d.circuits = &circuit.Circuits{
+			Writer:     circuit.Writer{Store: store, Now: d.Now, Rand: d.Rand},
+			MaxSlow:    concurrency * d.Env.WholeNumber(settings.OperatorShare, 100) / 100,
+			ProbeLapse: d.Env.Duration(settings.OperatorTimeout) + probeMargin,
+			Start:      d.Start, Await: d.Await, After: d.After,
+		}
+	}
+	return d.circuits
+}
+
+// ReadCircuits reads the circuits of the accounts that get new transactions of an operation.
+func (d *Dependencies) ReadCircuits(ctx context.Context, operation string) error {
+	accounts, err := d.OperatorDirectory().Accounts(ctx, operation)
+	d.circuits.Read(accounts, operation)
+	return err
+}
+
 // BaseURL returns the public address of the API, for functions whose responses contain addresses. "" takes it from each
 // request.
 func (d *Dependencies) BaseURL() string { return d.Env.URL(settings.BaseURL) }
@@ -203,7 +232,13 @@ func (d *Dependencies) StackName() string { return d.Env.Required(settings.Stack
 // Call it last: it validates the environment and runs the init tasks.
 func (d *Dependencies) APIHandler(operation, baseURL string, routes ...apigw.Route) (Handler, error) {
 	config := apigw.Config{Operation: operation, StackName: d.StackName(), BaseURL: baseURL, Now: d.Now, Log: d.Log,
-		CountUses: d.countStaleRings}
+		CountUses: func(line *telemetry.LogLine) {
+			d.countStaleRings(line)
+			d.circuits.Finish(line)
+		}}
+	if d.circuits != nil {
+		d.initTasks = append(d.initTasks, func(ctx context.Context) error { return d.ReadCircuits(ctx, operation) })
+	}
 	if err := d.ValidateAndWarm(); err != nil {
 		return nil, err
 	}
