@@ -34,24 +34,20 @@ func (d *document) appendValue(to []byte, index int) []byte {
 }
 
 func (d *document) appendObject(to []byte, object int, excludedKeys []string) []byte {
-	type member struct {
-		key   string
-		value int
-	}
-	members := make([]member, 0, d.countMembers(object))
+	keys, values := make([]string, 0, d.countMembers(object)), make(map[string]int, d.countMembers(object))
 	for i := object + 1; i < d.after(object); i = d.after(i + 1) {
 		if key := d.decodedText(i); !slices.Contains(excludedKeys, key) {
-			members = append(members, member{key, i + 1})
+			keys, values[key] = append(keys, key), i+1
 		}
 	}
-	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	slices.Sort(keys) // each is there once, because the parser refuses duplicates
 	to = append(to, '{')
-	for i, m := range members {
+	for i, key := range keys {
 		if i > 0 {
 			to = append(to, ',')
 		}
-		to = append(appendText(to, m.key), ':')
-		to = d.appendValue(to, m.value)
+		to = append(appendText(to, key), ':')
+		to = d.appendValue(to, values[key])
 	}
 	return append(to, '}')
 }
