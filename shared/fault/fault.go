@@ -51,7 +51,7 @@ type Fault struct {
 	// RequestInProgress, the limit of MessageTooLong, the valid values of ValueNotAllowed. For DailyLimitExceeded it is
 	// the remaining amount, and Part is the currency.
 	Value string
-	// RetryAfter is the wait after RateLimited in whole seconds; 0 for one second.
+	// RetryAfter is the wait after RateLimited or OperatorUnavailable in whole seconds; 0 for the kind's own.
 	RetryAfter int
 	// OperatorException is set only with OperatorError.
 	OperatorException *OperatorException
@@ -67,6 +67,9 @@ type Fault struct {
 
 // ReasonOtherBody is the Reason of a request whose key belongs to a request with another body.
 const ReasonOtherBody = "other-body"
+
+// ReasonCircuitOpen is the Reason of a new transaction whose operator does not respond (decision "circuit-breaker").
+const ReasonCircuitOpen = "circuit-open"
 
 // OperatorException is an exception of the OneAPI family as an operator sent it.
 type OperatorException struct {

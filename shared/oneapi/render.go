@@ -111,7 +111,7 @@ func Render(err error) ErrorResponse {
 	variables := row.layout(row.pdkCode, part, value)
 	response := newErrorResponse(message.ID, message.Text, message.Exception, row.status, variables)
 	maps.Copy(response.Header, row.header)
-	if f.Kind == fault.RateLimited && f.RetryAfter > 0 {
+	if (f.Kind == fault.RateLimited || f.Kind == fault.OperatorUnavailable) && f.RetryAfter > 0 {
 		response.Header[HeaderRetryAfter] = strconv.Itoa(f.RetryAfter)
 	}
 	if f.Location != "" {

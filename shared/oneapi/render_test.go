@@ -101,6 +101,13 @@ func TestRetryAfterOfALimit(t *testing.T) {
 	if response.Status != 429 || response.Header["Retry-After"] != "17" {
 		t.Errorf("%d %v", response.Status, response.Header)
 	}
+	response = oneapi.Render(&fault.Fault{
+		Kind: fault.OperatorUnavailable, RetryAfter: 28, Reason: fault.ReasonCircuitOpen,
+	})
+	if response.Status != 503 || response.Header["Retry-After"] != "28" ||
+		response.Header["X-Error-Reason"] != "circuit-open" {
+		t.Errorf("decision circuit-breaker: %d %v", response.Status, response.Header)
+	}
 	for range 2 {
 		again := oneapi.Render(fault.New(fault.RateLimited))
 		if again.Header["Retry-After"] != "1" {

@@ -11,6 +11,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/upstream"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -236,6 +237,10 @@ func (p *Pipeline) CallOperator(ctx context.Context, a *Attempt, send SendFunc) 
 	}
 	callCtx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
+	if observed := p.Circuits.Begin(circuitOf(a.Stored), a.probe); observed != nil {
+		defer observed.End()
+		callCtx = upstream.WithObserver(callCtx, observed)
+	}
 	call := operator.NewCall(a.Stored)
 	call.MayRepeat = a.Stored.EverUnknown
 	response := send(callCtx, driver, call)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
@@ -42,7 +43,9 @@ type Pipeline struct {
 	DailyAmounts *dailyamount.Counter
 	// OperatorTimeout bounds one operator call. The invocation's deadline bounds it further.
 	OperatorTimeout time.Duration
-	Now             func() time.Time
+	// Circuits refuse new transactions of an account that does not respond; nil for none.
+	Circuits *circuit.Circuits
+	Now      func() time.Time
 }
 
 // ExpireAt returns when an entry that is reserved now expires; a retention of 0 keeps it without limit.
@@ -70,6 +73,8 @@ type Attempt struct {
 	// Stored is the entry that the ledger has under the key: this attempt's reservation with its outcome, or the entry
 	// of an earlier request; nil before Reserve.
 	Stored *ledger.Entry
+
+	probe circuit.Probe // of a half-open circuit; the zero value for none
 }
 
 // Unknown is the fault of an unknown outcome. It has the transaction's URL, so that the merchant can look it up
@@ -222,14 +227,19 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 		reserve, refusal = p.Book.FindExisting, a.Choice.NotYet
 	case refusal != nil:
 		reserve = p.Book.ReserveExisting
+	default:
+		reserve, refusal = p.reserveByCircuit(a)
 	}
-	stored, verdict, err := reserve(ctx, e, resendWindow)
+	stored, verdict, err := reserve(ctx, e, p.resendWindow)
 	if err != nil {
 		return false, fault.NewInternal(err)
 	}
 	if stored == nil {
 		refused := fault.FromError(refusal)
 		countOwnFault(line, refused)
+		if refused.Reason == fault.ReasonCircuitOpen {
+			line.Increment(telemetry.CircuitRefusals)
+		}
 		return false, refused
 	}
 	a.Stored = stored
@@ -303,7 +313,10 @@ func (p *Pipeline) pin(ctx context.Context, a *Attempt, check CheckFunc) error {
 var errNoDriver = errors.New("the operator has no driver")
 
 // resendWindow is how long after its first send a transaction may be sent again to its platform.
-func resendWindow(e *ledger.Entry) time.Duration {
+func (p *Pipeline) resendWindow(e *ledger.Entry) time.Duration {
+	if phase, _ := p.Circuits.Phase(circuitOf(e)); phase == circuit.Open || phase == circuit.HalfOpen {
+		return 0 // the entry may be pinned to another account than that of a new key
+	}
 	return operator.CapabilitiesOf(e).SafeResendWindow()
 }
 

@@ -191,6 +191,7 @@ func (d *Dependencies) Pipeline(store *dynamo.Store) *operation.Pipeline {
 		RateLimiter:     d.RateLimiter(),
 		DailyAmounts:    d.DailyAmounts(),
 		OperatorTimeout: d.Env.Duration(settings.OperatorTimeout),
+		Circuits:        d.Circuits(),
 		Now:             d.Now,
 	}
 }
