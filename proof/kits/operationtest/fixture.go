@@ -125,7 +125,10 @@ func (f *Fixture) NewRequest() *apigw.Request {
 
 // Serve puts the routes behind a gateway.
 func (f *Fixture) Serve(name string, routes ...apigw.Route) *Fixture {
-	f.gateway = apigw.New(apigw.Config{Operation: name, BaseURL: BaseURL, Now: f.Clock.Now, Log: f.LogLines}, routes...)
+	f.gateway = apigw.New(apigw.Config{
+		Operation: name, BaseURL: BaseURL, Now: f.Clock.Now, Log: f.LogLines,
+		CountUses: func(line *telemetry.LogLine) { f.Pipeline.Circuits.Finish(line) },
+	}, routes...)
 	return f
 }
 

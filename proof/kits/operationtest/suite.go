@@ -23,6 +23,7 @@ type Suite struct {
 	Effect     string   // of the golden request at the operator: "charge DemoShop.c-1001"
 	Key        []string // the variables of a duplicate's fault: the idempotency key, and the part that carries it
 	Writes     []string // the ledger's writes of one request, in order
+	Platform   string   // of the golden request
 	// Replays is true if a repeat of a successful request replays its response, false if it is a 409 with a Location.
 	Replays bool
 }

@@ -27,6 +27,9 @@ const (
 	UpdateRate Operation = "UpdateRate"
 	Adjust     Operation = "Adjust"
 
+	LoadCircuit Operation = "Load"
+	SwapCircuit Operation = "Swap"
+
 	ReadProfile   Operation = "Profile"
 	CreateProfile Operation = "Create"
 	UpdateProfile Operation = "Update"
