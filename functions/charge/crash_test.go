@@ -12,7 +12,8 @@ import (
 )
 
 var suite = operationtest.Suite{
-	NewFixture: newFixture, NewEvent: newEvent, OtherEvent: otherBodyEvent, Kind: ledger.Charge, Effect: expectedEffect,
+	Platform: "sandbox", NewFixture: newFixture, NewEvent: newEvent, OtherEvent: otherBodyEvent,
+	Kind: ledger.Charge, Effect: expectedEffect,
 	Key: []string{"c-1001", correlator}, Writes: []string{"Insert", "ClaimReference", "Replace"}, Replays: true,
 }
 

@@ -11,7 +11,8 @@ import (
 func newSuite(channel string) operationtest.Suite {
 	event := func(t testing.TB) *operationtest.Event { return loadEvent(t, channel) }
 	return operationtest.Suite{
-		NewFixture: newFixture, NewEvent: event, Kind: ledger.Payment, Effect: expectedEffect, Replays: true,
+		Platform: "orange", NewFixture: newFixture, NewEvent: event, Kind: ledger.Payment,
+		Effect: expectedEffect, Replays: true,
 		OtherEvent: func(t testing.TB) *operationtest.Event { return event(t).SetBodyPart("amount", 1) },
 		Key:        []string{order, "order_id"}, Writes: []string{"Insert", "Replace"},
 	}

@@ -158,13 +158,15 @@ func TestInvocationEndsInTime(t *testing.T) {
 		hang func(*stuck)
 		want time.Duration
 	}{
-		"nothing":                  {func(*stuck) {}, 0},
-		"the merchant's server":    {func(h *stuck) { h.merchantServer = true }, 2 * time.Second},
-		"the operator":             {func(h *stuck) { h.operator = true }, 2 * time.Second},
-		"the read of health":       {func(h *stuck) { h.readHealth = true }, time.Second},
-		"the profile":              {func(h *stuck) { h.profile = true }, time.Second},
-		"the ledger":               {func(h *stuck) { h.ledger = true }, longest},
-		"the server and its store": {func(h *stuck) { h.merchantServer, h.saveHealth = true, true }, 2250 * time.Millisecond},
+		"nothing":               {func(*stuck) {}, 0},
+		"the merchant's server": {func(h *stuck) { h.merchantServer = true }, 2 * time.Second},
+		"the operator":          {func(h *stuck) { h.operator = true }, 2 * time.Second},
+		"the read of health":    {func(h *stuck) { h.readHealth = true }, time.Second},
+		"the profile":           {func(h *stuck) { h.profile = true }, time.Second},
+		"the ledger":            {func(h *stuck) { h.ledger = true }, longest},
+		"the server and its store": {func(h *stuck) {
+			h.merchantServer, h.saveHealth = true, true
+		}, 2250 * time.Millisecond},
 		"all but the reads": {func(h *stuck) {
 			h.merchantServer, h.operator, h.saveHealth, h.ledger = true, true, true, true
 		}, longest},

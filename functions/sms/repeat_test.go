@@ -11,7 +11,8 @@ import (
 )
 
 var suite = operationtest.Suite{
-	NewFixture: newFixture, NewEvent: newEvent, OtherEvent: otherBodyEvent, Kind: ledger.SMS, Effect: expectedEffect,
+	Platform: "sandbox", NewFixture: newFixture, NewEvent: newEvent, OtherEvent: otherBodyEvent,
+	Kind: ledger.SMS, Effect: expectedEffect,
 	Key: []string{"s-1001", correlator}, Writes: []string{"Insert", "Replace"},
 }
 

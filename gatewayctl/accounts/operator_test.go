@@ -319,7 +319,9 @@ func TestAccountOfAMovedEntryIsNotDropped(t *testing.T) {
 			e.Outbox.Waiting[0].NextAttemptAt, e.Outbox.Delivered = d.Now.Add(time.Hour), nil
 		})
 	}
-	moved := d.AddPendingPayment(shop, numbers[0], d.Now, func(e *ledger.Entry) { e.Poll.At = d.Now.Add(2 * time.Hour) })
+	moved := d.AddPendingPayment(shop, numbers[0], d.Now, func(e *ledger.Entry) {
+		e.Poll.At = d.Now.Add(2 * time.Hour)
+	})
 	d.Ledger.SetCrashPoint("after "+string(storetest.DueKeys), func() { // the first page has been read
 		moved.Poll.At = d.Now
 		moved.Reschedule()

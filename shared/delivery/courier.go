@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// saveHealthTimeout bounds the write of an endpoint's health, unless the courier has another bound. The attempt before
-	// it may have used up its own time.
+	// saveHealthTimeout bounds the write of an endpoint's health, unless the courier has another bound. The attempt
+	// before it may have used up its own time.
 	saveHealthTimeout = time.Second
 	// maxSaveHealthAttempts bounds how often health is read again because a concurrent write came first.
 	maxSaveHealthAttempts = 8
@@ -96,10 +96,10 @@ type Attempt struct {
 	NotAfter time.Time
 }
 
-// PostNotification makes one delivery attempt and returns the change of its entry. The change is nil without an attempt,
-// because NotAfter has passed, and without an outcome, because ctx ended by webhook.ErrCutOff: no attempt is spent, and
-// the server is slow. A 410 whose endpoint could not be stored as disabled counts as any other failure: the endpoint is
-// still enabled.
+// PostNotification makes one delivery attempt and returns the change of its entry. The change is nil without an
+// attempt, because NotAfter has passed, and without an outcome, because ctx ended by webhook.ErrCutOff. Then no attempt
+// is spent, and the server is slow. A 410 whose endpoint could not be stored as disabled counts as any other failure:
+// the endpoint is still enabled.
 func (c *Courier) PostNotification(
 	ctx context.Context, e *ledger.Entry, attempt Attempt, line *telemetry.LogLine,
 ) EntryChange {

@@ -23,8 +23,8 @@ const (
 )
 
 // UserSMSClaim is a claim of an attempt to send the payer's SMS. The pair of Attempts and UnrecordedAttempts is its
-// fence, as of a DeliveryClaim. MayHaveBeenSent is true if an earlier attempt may have reached the operator. Unleased is
-// true of the relay's claim, which no write precedes. The stream may repeat its record, so the attempt may follow
+// fence, as of a DeliveryClaim. MayHaveBeenSent is true if an earlier attempt may have reached the operator. Unleased
+// is true of the relay's claim, which no write precedes. The stream may repeat its record, so the attempt may follow
 // another one that left no trace.
 type UserSMSClaim struct {
 	Attempts           int

@@ -91,7 +91,8 @@ func (h Health) AfterAttempt(result Result, now time.Time) (next Health, changed
 		return h, false
 	}
 	next.ChangedAt = now
-	if isSlow := result.Outcome == CutOff || result.Duration > slowThreshold; isSlow || result.Duration <= QuickThreshold {
+	isSlow := result.Outcome == CutOff || result.Duration > slowThreshold
+	if isSlow || result.Duration <= QuickThreshold {
 		next.Slow = isSlow
 	}
 	switch result.Outcome {

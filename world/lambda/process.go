@@ -48,7 +48,9 @@ func startProcess(spec Spec, log *log.Logger) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the Runtime API: %w", err)
 	}
-	p := &process{secret: rand.Text(), pending: make(chan *invocation), exited: make(chan struct{}), freezes: spec.Freezes}
+	p := &process{
+		secret: rand.Text(), pending: make(chan *invocation), exited: make(chan struct{}), freezes: spec.Freezes,
+	}
 	p.server = &http.Server{Handler: p.routes(), ReadHeaderTimeout: 5 * time.Second}
 	p.command = exec.Command(spec.Bootstrap)
 	p.command.Dir = filepath.Dir(spec.Bootstrap)

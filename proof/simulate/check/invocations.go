@@ -11,8 +11,9 @@ import (
 	"mobilegateway/shared/webhook"
 )
 
-const nothingAfterReturn invariant = "13: Nothing of an invocation runs or calls after its return. A post that the " +
-	"relay cut off spends no attempt. Each of its attempts at the payer's SMS without a final outcome counts as maybe sent"
+const nothingAfterReturn invariant = "13: Nothing of an invocation runs or calls after its return. " +
+	"A post that the relay cut off spends no attempt. Each of its attempts at the payer's SMS without a final " +
+	"outcome counts as maybe sent"
 
 // invocations checks that invocations end when they return, and what the relay stores of calls that it cut off.
 type invocations struct{ *base }
@@ -37,8 +38,8 @@ func (c *invocations) changed(t transition) {
 	}
 	sms := t.after.UserSMS
 	if sms.State == ledger.UserSMSDue && sms.Attempts > t.before.UserSMS.Attempts && !sms.MaybeSent {
-		c.fail(nothingAfterReturn, "%s: attempt %d at the payer's SMS has no final outcome, and counts as certainly not "+
-			"sent", t.key, sms.Attempts)
+		c.fail(nothingAfterReturn, "%s: attempt %d at the payer's SMS has no final outcome, and counts as "+
+			"certainly not sent", t.key, sms.Attempts)
 	}
 }
 
