@@ -244,8 +244,10 @@ func NewTool() (*Tool, error) {
 		kong.Vars{
 			"charge_notif_help": "Send charges whose outcome became known after a 504 to notif_url.",
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
-			"find_since_help":   "From this UTC day, yesterday or today on; the last 7 days if not given.",
-			"send_since_help":   "With --merchant: the first UTC day, or RFC 3339 time, of the statuses.",
+			"day_shards_help": fmt.Sprintf("Partitions of the index of each day for new transactions, 1 to %d. "+
+				"One takes about 1000 writes a second.", merchant.MaxDayShards),
+			"find_since_help": "From this UTC day, yesterday or today on; the last 7 days if not given.",
+			"send_since_help": "With --merchant: the first UTC day, or RFC 3339 time, of the statuses.",
 			"route_channel_help": "Only this channel of pay. Without it the route is for the platform's channels " +
 				"that have no route of their own.",
 			"sms_notify_enum": "registered,any",

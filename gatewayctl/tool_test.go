@@ -83,7 +83,7 @@ func (lateSecrets) Get(context.Context, string) (deployment.StoredSecret, error)
 // lateLedger is a ledger whose response does not come in time.
 type lateLedger struct{ deployment.Ledger }
 
-func (lateLedger) Day(context.Context, string, time.Time, string, int) ([]ledger.Key, string, error) {
+func (lateLedger) Day(context.Context, ledger.DayQuery) ([]ledger.DayKey, string, error) {
 	return nil, "", context.DeadlineExceeded
 }
 

@@ -178,7 +178,7 @@ func (c *resend) find(s *session.Session, r session.TimeRange) (found iter.Seq2[
 	if err != nil {
 		return nil, err
 	}
-	return entries.Between(s, c.merchant.ID, entries.FirstDay(c.merchant, from), to), nil
+	return entries.Between(s, c.merchant, entries.FirstDay(c.merchant, from), to), nil
 }
 
 // run plans and queues what was planned, each notification with its own webhook-id. It shows how many go where. It

@@ -69,15 +69,20 @@ type Page struct {
 // Pages reads the entries that a merchant created from a day on and before a time, page by page. It begins at a
 // cursor of the first day.
 func Pages(
-	s *session.Session, merchantID string, from, to time.Time, cursor string,
+	s *session.Session, p *merchant.Profile, from, to time.Time, cursor string,
 ) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		for at := from.UTC().Truncate(session.Day); at.Before(to); at = at.Add(session.Day) {
+			day, err := newDayReader(p, at, cursor)
+			if err != nil {
+				yield(Page{Day: at}, err)
+				return
+			}
 			for more := true; more; more = cursor != "" {
-				keys, next, err := s.Stores.Ledger.Day(s, merchantID, at, cursor, PageSize)
+				var keys []ledger.Key
+				keys, cursor, err = day.page(s)
 				entries, err := readEntries(s, keys, err)
-				cursor = next
-				if !yield(Page{at, entries, next}, err) || err != nil {
+				if !yield(Page{at, entries, cursor}, err) || err != nil {
 					return
 				}
 			}
@@ -89,13 +94,14 @@ func Pages(
 const progressDays = 30 * session.Day
 
 // Between reads the entries that a merchant created from a day on and before a time, with progress.
-func Between(s *session.Session, merchantID string, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
+func Between(s *session.Session, p *merchant.Profile, from, to time.Time) iter.Seq2[*ledger.Entry, error] {
 	return entriesOf(func(yield func(Page, error) bool) {
-		for p, err := range Pages(s, merchantID, from, to, "") {
-			if read := p.Day.Sub(from.UTC().Truncate(session.Day)); read > 0 && read%progressDays == 0 && p.Next == "" {
-				fmt.Fprintln(s.Stderr, "read to", p.Day.Format(time.DateOnly))
+		for page, err := range Pages(s, p, from, to, "") {
+			read := page.Day.Sub(from.UTC().Truncate(session.Day))
+			if read > 0 && read%progressDays == 0 && page.Next == "" {
+				fmt.Fprintln(s.Stderr, "read to", page.Day.Format(time.DateOnly))
 			}
-			if !yield(p, err) {
+			if !yield(page, err) {
 				return
 			}
 		}
@@ -174,7 +180,7 @@ func InRange(
 		if start != nil {
 			from = start(p, from)
 		}
-		Between(s, p.ID, from, to)(yield)
+		Between(s, p, from, to)(yield)
 	}
 }
 
@@ -184,7 +190,7 @@ func Since(s *session.Session, p *merchant.Profile, since time.Time) iter.Seq2[*
 		count := 0
 		since = session.Latest(since, p.CreatedAt)
 		fmt.Fprintf(s.Stderr, "Reading the days of %s from %s.\n", p.Name, since.UTC().Format(time.DateOnly))
-		for e, err := range Between(s, p.ID, since, s.Now()) {
+		for e, err := range Between(s, p, since, s.Now()) {
 			if !yield(e, cmp.Or(err, s.Err())) {
 				return
 			}

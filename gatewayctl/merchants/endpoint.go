@@ -55,7 +55,7 @@ type seenURLs map[string]Undelivered
 // readURLs reads the URLs of a merchant's transactions since a time, and the profile's own.
 func readURLs(s *session.Session, p *merchant.Profile, since time.Time) (seenURLs, error) {
 	seen := seenURLs{p.NotifURL: {}}
-	for e, err := range entries.Between(s, p.ID, since, s.Now()) {
+	for e, err := range entries.Between(s, p, since, s.Now()) {
 		if err = cmp.Or(err, s.Err()); err != nil {
 			return nil, err
 		}

@@ -195,6 +195,7 @@ type entitlements struct {
 	NotifURL    string   `name:"notif-url" placeholder:"URL" help:"URL to notify if a payment names none."`
 	ChargeNotif string   `enum:"on,off," default:"" placeholder:"on|off" help:"${charge_notif_help}"`
 	SMSNotify   string   `name:"sms-notify-host" enum:"${sms_notify_enum}," default:"" help:"${sms_notify_help}"`
+	DayShards   *int     `placeholder:"N" help:"${day_shards_help}"`
 	session.LoopbackFlag
 	limits
 }
@@ -227,6 +228,9 @@ func (c entitlements) apply(p *merchant.Profile) error {
 	}
 	if c.SMSNotify != "" {
 		p.SMSNotifyAnyHost = c.SMSNotify == "any"
+	}
+	if c.DayShards != nil {
+		p.SetDayShards(*c.DayShards)
 	}
 	faults := []error{c.limits.apply(p), p.Validate(c.AllowLoopback)}
 	for _, name := range p.Operators {

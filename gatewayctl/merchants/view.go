@@ -34,6 +34,10 @@ type View struct {
 	Burst             Limit             `json:"burst" row:"burst"`
 	DailyAmounts      map[string]string `json:"daily_amounts" row:"amounts per day"` // decimal, by currency
 
+	// DayShards are the partitions of a day that are written, and MostDayShards those that are read.
+	DayShards     int `json:"day_shards,omitempty" row:"partitions of a day"`
+	MostDayShards int `json:"most_day_shards,omitempty" row:"partitions read"`
+
 	Tokens         []Credential    `json:"tokens" row:"tokens"`
 	ClientSecrets  []Credential    `json:"client_secrets" row:"client secrets"`
 	WebhookSecrets []WebhookSecret `json:"webhook_secrets" row:"webhook secrets"`
@@ -118,6 +122,7 @@ func merchantViewOf(p *merchant.Profile, now time.Time) View {
 		},
 		Notified:          Notified{output.NonNil(p.NotificationHosts), p.NotifURL, p.ChargeNotif, p.SMSNotifyAnyHost},
 		RequestsPerSecond: Limit(p.RequestsPerSecond), Burst: Limit(burst), DailyAmounts: map[string]string{},
+		DayShards: p.DayShards, MostDayShards: p.MostDayShards,
 		Tokens: credentialViews(p.Tokens, now), ClientSecrets: credentialViews(p.ClientSecrets, now),
 		WebhookSecrets: output.MapAll(p.WebhookSecrets,
 			func(w merchant.WebhookSecret) WebhookSecret { return WebhookSecret(w) }),

@@ -284,7 +284,7 @@ func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst 
 		}
 	}
 	before := x.written
-	for page, err := range entries.Pages(x.Session, p.ID, read, to, cursor) {
+	for page, err := range entries.Pages(x.Session, p, read, to, cursor) {
 		if err == nil {
 			page.Entries = slices.DeleteFunc(page.Entries, func(e *ledger.Entry) bool {
 				return !x.selects(e, from, to)

@@ -196,10 +196,12 @@ type generatedLedger struct {
 }
 
 // Day implements ledger.Journal.
-func (c *generatedLedger) Day(_ context.Context, _ string, _ time.Time, cursor string, limit int) (
-	[]ledger.Key, string, error,
-) {
-	from, _ := strconv.Atoi(cursor)
+func (c *generatedLedger) Day(_ context.Context, query ledger.DayQuery) ([]ledger.DayKey, string, error) {
+	from, limit := 0, query.Limit
+	if _, last, found := strings.Cut(query.Cursor, "_"); found {
+		from, _ = strconv.Atoi(last)
+		from++
+	}
 	if from >= c.count/2 && !c.failed {
 		c.failed = true
 		return nil, "", errors.New("the table does not respond")
@@ -211,14 +213,15 @@ func (c *generatedLedger) Day(_ context.Context, _ string, _ time.Time, cursor s
 		c.heap = max(c.heap, memory.HeapAlloc)
 	}
 	to := min(from+limit, c.count)
-	var keys []ledger.Key
+	var keys []ledger.DayKey
 	for i := from; i < to; i++ {
-		keys = append(keys, ledger.Key{Kind: ledger.Payment, ID: "ShopA_" + strconv.Itoa(i)})
+		key := ledger.Key{Kind: ledger.Payment, ID: "ShopA_" + strconv.Itoa(i)}
+		keys = append(keys, ledger.DayKey{Key: key, CreatedAt: c.at})
 	}
 	if to == c.count {
 		return keys, "", nil
 	}
-	return keys, strconv.Itoa(to), nil
+	return keys, keys[len(keys)-1].Cursor(), nil
 }
 
 // Get implements ledger.Reader.

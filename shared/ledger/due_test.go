@@ -162,13 +162,33 @@ func TestDueShardsAreEven(t *testing.T) {
 
 func TestMerchantDay(t *testing.T) {
 	east := time.FixedZone("east", 3*3600)
-	if got := ledger.MerchantDay("m", time.Date(2026, 11, 22, 1, 0, 0, 0, east)); got != "m#2026-11-21" {
+	if got := ledger.MerchantDay("m", time.Date(2026, 11, 22, 1, 0, 0, 0, east), 0); got != "m#2026-11-21" {
 		t.Errorf("got %s", got)
 	}
-	if ledger.MerchantDay("", start) != "" || ledger.MerchantDay("m", time.Time{}) != "" {
+	if got := ledger.MerchantDay("m", start, 3); got != "m#2026-11-21#3" {
+		t.Errorf("the third partition is %s", got)
+	}
+	if ledger.MerchantDay("", start, 0) != "" || ledger.MerchantDay("m", time.Time{}, 1) != "" {
 		t.Error("want none without a merchant or a day")
 	}
 	if got := ledger.DaySort(start.Add(7 * time.Millisecond)); got != "10:30:00.007" {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestDayShardsAreEven(t *testing.T) {
+	const keys, shards = 8000, 4
+	counts := make([]int, shards)
+	for i := range keys {
+		key := ledger.Key{Kind: ledger.Payment, ID: "Shop_" + time.Unix(int64(i), 0).Format("150405")}
+		if ledger.DayShardAmong(key, 1) != 0 || ledger.DayShardAmong(key, 0) != 0 {
+			t.Fatal("the one partition is 0")
+		}
+		counts[ledger.DayShardAmong(key, shards)]++
+	}
+	for shard, count := range counts {
+		if count < keys/shards*3/4 || count > keys/shards*5/4 {
+			t.Errorf("partition %d has %d of %d", shard, count, keys)
+		}
 	}
 }

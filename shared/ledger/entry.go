@@ -60,8 +60,12 @@ type Entry struct {
 	Extra any
 }
 
-// Merchant is the merchant's immutable id, and its name at the time.
-type Merchant struct{ ID, Name string }
+// Merchant is the merchant's immutable id, and its name at the time. DayShard is the partition of the merchant's day in
+// the day index that the entry is in (decision "day-shards").
+type Merchant struct {
+	ID, Name string
+	DayShard int
+}
 
 // Request is what the merchant requested.
 type Request struct {

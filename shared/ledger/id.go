@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 )
@@ -138,13 +139,25 @@ func DueShardAmong(key Key, shards uint32) int {
 	return int(h.Sum32() % shards)
 }
 
-// MerchantDay is the partition of the day index: the merchant's id and the UTC day. It is "" without a merchant or a
-// day.
-func MerchantDay(merchantID string, day time.Time) string {
+// MerchantDay is a partition of the day index: the merchant's id, the UTC day, and the number of the partition among
+// those of that day unless it is 0. It is "" without a merchant or a day.
+func MerchantDay(merchantID string, day time.Time, shard int) string {
 	if merchantID == "" || day.IsZero() {
 		return ""
 	}
-	return merchantID + "#" + day.UTC().Format(time.DateOnly)
+	partition := merchantID + "#" + day.UTC().Format(time.DateOnly)
+	if shard > 0 {
+		partition += "#" + strconv.Itoa(shard)
+	}
+	return partition
+}
+
+// DayShardAmong is the partition of a key among those of a merchant's day, from 0; 0 if there is only one.
+func DayShardAmong(key Key, shards int) int {
+	if shards <= 1 {
+		return 0
+	}
+	return DueShardAmong(key, uint32(shards)) //nolint:gosec // positive
 }
 
 // DaySort is the position of an entry within its MerchantDay: the time of its creation.

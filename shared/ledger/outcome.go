@@ -70,7 +70,7 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 	next.ReleasedBefore = e.ReleasedBefore || e.State == Released
 	if e.State == Released && e.Request.Fingerprint == "" {
 		next = incoming.Clone()
-		next.CreatedAt = e.CreatedAt
+		next.CreatedAt, next.Merchant.DayShard = e.CreatedAt, e.Merchant.DayShard
 		next.Status, next.Claim, next.Conflicts, next.Extra = e.Status, e.Claim, e.Clone().Conflicts, e.Extra
 		next.Call.Attempts, next.ForeignKey = e.Clone().Call.Attempts, e.ForeignKey
 	}

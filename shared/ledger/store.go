@@ -63,11 +63,28 @@ type DueQueue interface {
 	MoveDue(ctx context.Context, key Key, now, dueAt time.Time) error
 }
 
+// DayQuery selects a page of one partition of a merchant's UTC day, after Cursor; "" is the start.
+type DayQuery struct {
+	MerchantID string
+	Day        time.Time
+	Shard      int
+	Cursor     string
+	Limit      int
+}
+
+// DayKey is the key of an entry of a day, with the time of its creation.
+type DayKey struct {
+	Key
+	CreatedAt time.Time
+}
+
+// Cursor is the cursor of a page that begins after the key.
+func (k DayKey) Cursor() string { return DaySort(k.CreatedAt) + "#" + k.Key.String() }
+
 // DayIndex is the part of a store that lists, exports and replays by time.
 type DayIndex interface {
-	// Day lists a merchant's keys of one UTC day in the order of creation, one page per call; next is "" at the end.
-	Day(ctx context.Context, merchantID string, day time.Time, cursor string, limit int) (
-		keys []Key, next string, err error)
+	// Day lists the keys of a partition in the order of creation, one page per call; next is "" at the end.
+	Day(ctx context.Context, query DayQuery) (keys []DayKey, next string, err error)
 }
 
 // ReferenceIndex is the part of a store that finds a charge by its merchant's referenceCode.

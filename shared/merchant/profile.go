@@ -51,6 +51,7 @@ type Profile struct {
 	Entitlements
 	Notifications
 	Limits
+	Partitions
 	Credentials
 
 	// stored is the document that the profile was decoded from. Encode writes the fields back that this version of the
@@ -114,6 +115,14 @@ func (l *Limits) RateLimit() (perSecond, burst int, limited bool) {
 		return 0, 0, false
 	}
 	return l.RequestsPerSecond, cmp.Or(max(l.Burst, 0), l.RequestsPerSecond), true
+}
+
+// Partitions are how a merchant's transactions are spread over the index of its days (decision "day-shards").
+type Partitions struct {
+	// DayShards is the number of partitions that a day's new transactions are written to; 0 means one. MostDayShards is
+	// the greatest number that it ever was: all of these are read, because transactions stay where they are.
+	DayShards     int `json:"day_shards,omitempty"`
+	MostDayShards int `json:"most_day_shards,omitempty"`
 }
 
 // Credentials are the issued secrets of a merchant.

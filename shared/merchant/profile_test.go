@@ -142,6 +142,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	p.HomeCountry, p.SenderNames, p.NotificationHosts, p.NotifURL = "SN", []string{"a"}, []string{"b"}, "c"
 	p.ChargeNotif, p.SMSNotifyAnyHost = true, true
 	p.RequestsPerSecond, p.Burst, p.DailyAmounts = 5, 10, map[string]int64{"XOF": 1_000_000}
+	p.DayShards, p.MostDayShards = 3, 4
 	_, _ = merchant.LongLivedToken.Issue(p, merchanttest.SeededReader(1), start)
 	_, _ = merchant.ClientSecret.Issue(p, merchanttest.SeededReader(1), start)
 	_, _ = merchant.IssueWebhookSecret(p, 1, false, start)

@@ -28,6 +28,7 @@ func (p *Profile) Validate(allowLoopback bool) error {
 	p.Entitlements.validate(&errs)
 	p.Notifications.validate(allowLoopback, &errs)
 	p.Limits.validate(&errs)
+	p.Partitions.validate(&errs)
 	return errors.Join(errs...)
 }
 

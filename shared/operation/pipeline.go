@@ -214,7 +214,7 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	line.SetTransactionKey(a.Key.Value)
 	e.Route.Operator = cmp.Or(e.Route.Operator, a.Choice.Operator)
 	line.SetRouting(e.Route.Operator, e.Route.Country, e.Request.Channel)
-	e.Merchant.ID, e.Merchant.Name = a.Profile.ID, a.Profile.Name
+	e.Merchant = ledger.Merchant{ID: a.Profile.ID, Name: a.Profile.Name, DayShard: a.Profile.DayShard(e.Key)}
 	_, e.Amount.CountsDaily = a.Profile.DailyAmounts[e.Amount.Currency]
 	e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)
 	refusal := a.Choice.Refusal

@@ -81,6 +81,33 @@ func TestReserve(t *testing.T) {
 	assertReserveFails(t, w, "decision repeat-window", fault.Fault{Kind: fault.OutcomeUnknown})
 }
 
+// decision "day-shards": the reservation stores the partition of the day. A request after a release, when the profile has
+// another number, does not move the entry.
+func TestReserveStoresDayShard(t *testing.T) {
+	for _, shards := range []int{0, 1, 7} {
+		w := operationtest.New(t)
+		attempt := func(fingerprint string, shards int) *ledger.Entry {
+			a := w.NewAttempt(newEntry(fingerprint))
+			a.Profile = a.Profile.Clone()
+			a.Profile.SetDayShards(shards)
+			if reserved, err := w.Pipeline.Reserve(t.Context(), a, nil); err != nil || !reserved {
+				t.Fatalf("reserved %v, error %v; want a reservation", reserved, err)
+			}
+			return a.Stored
+		}
+		e := attempt("f", shards)
+		want := ledger.DayShardAmong(e.Key, shards)
+		if e.Merchant.DayShard != want || (want > 0) != (shards > 1) {
+			t.Errorf("%d partitions: the entry is in %d, want %d", shards, e.Merchant.DayShard, want)
+		}
+		e.ApplyOutcome(e.Owner, ledger.CallOutcome{State: ledger.Released, UnbindBody: true}, w.Clock.Now())
+		w.Ledger.Overwrite(e)
+		if again := attempt("another", 5); again.Merchant.DayShard != want || again.Request.Fingerprint != "another" {
+			t.Errorf("%d partitions: another request moves the entry to %d", shards, again.Merchant.DayShard)
+		}
+	}
+}
+
 func TestReserveFails(t *testing.T) {
 	cases := []struct {
 		name    string

@@ -169,11 +169,9 @@ func (l *Ledger) MoveDue(ctx context.Context, key ledger.Key, now, dueAt time.Ti
 }
 
 // Day implements ledger.DayIndex.
-func (l *Ledger) Day(
-	ctx context.Context, merchantID string, day time.Time, cursor string, limit int,
-) (page []ledger.Key, next string, err error) {
-	page, err = run(ctx, &l.Faults, Call{Operation: Day}, func() (keys []ledger.Key, err error) {
-		keys, next, err = l.store.Day(ctx, merchantID, day, cursor, limit)
+func (l *Ledger) Day(ctx context.Context, query ledger.DayQuery) (page []ledger.DayKey, next string, err error) {
+	page, err = run(ctx, &l.Faults, Call{Operation: Day}, func() (keys []ledger.DayKey, err error) {
+		keys, next, err = l.store.Day(ctx, query)
 		return keys, err
 	})
 	return page, next, err

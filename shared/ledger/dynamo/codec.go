@@ -40,6 +40,7 @@ type entry = ledger.Entry
 var fields = []field{
 	{"mi", "merchant_id", func(e *entry) any { return &e.Merchant.ID }},
 	{"m", "merchant", func(e *entry) any { return &e.Merchant.Name }},
+	{"dn", "day_shard", func(e *entry) any { return &e.Merchant.DayShard }},
 	{attributeVersion, "version", func(e *entry) any { return &e.Version }},
 	{"o", "owner", func(e *entry) any { return &e.Owner }},
 	{"w", "writer", func(e *entry) any { return &e.Writer }},
@@ -141,7 +142,7 @@ func Encode(e *ledger.Entry) (dynamoitem.Item, error) {
 	if !e.DueAt.IsZero() {
 		item[attributeDueShard] = dueShard(ledger.DueShard(e.Key))
 	}
-	if partition := ledger.MerchantDay(e.Merchant.ID, e.CreatedAt); partition != "" {
+	if partition := ledger.MerchantDay(e.Merchant.ID, e.CreatedAt, e.Merchant.DayShard); partition != "" {
 		item[attributeMerchantDay] = dynamoitem.Text(partition)
 		item[attributeDaySort] = dynamoitem.Text(ledger.DaySort(e.CreatedAt))
 	}

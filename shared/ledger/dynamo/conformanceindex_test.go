@@ -125,11 +125,21 @@ func dayPages(t *testing.T, s *harness) {
 		var got []ledger.Key
 		cursor := ""
 		for page := 0; page == 0 || cursor != ""; page++ {
-			keys, next, err := s.Day(context.Background(), merchant, day.Add(5*time.Hour), cursor, limit)
+			keys, next, err := s.Day(context.Background(), ledger.DayQuery{
+				MerchantID: merchant, Day: day.Add(5 * time.Hour), Cursor: cursor, Limit: limit,
+			})
 			if err != nil || len(keys) > limit || page > len(want) {
 				t.Fatalf("limit %d, page %d: %v, %v", limit, page, keys, err)
 			}
-			got = append(got, keys...)
+			for i, found := range keys {
+				got = append(got, found.Key)
+				if stored := get(t, s, found.Key); !found.CreatedAt.Equal(stored.CreatedAt) {
+					t.Errorf("%s was created at %s, and is listed at %s", found.Key, stored.CreatedAt, found.CreatedAt)
+				}
+				if i == len(keys)-1 && next != "" && next != found.Cursor() {
+					t.Errorf("cursor %q after the last key, want %q", next, found.Cursor())
+				}
+			}
 			cursor = next
 		}
 		sameTime := func(a, b ledger.Key) int { return strings.Compare(a.ID, b.ID) }
@@ -140,7 +150,19 @@ func dayPages(t *testing.T, s *harness) {
 			t.Errorf("keys of the day with limit %d (-want +got):\n%s", limit, diff)
 		}
 	}
-	if keys, _, err := s.Day(context.Background(), merchant+"x", day, "", 10); err != nil || len(keys) != 0 {
-		t.Errorf("another merchant: %v, %v", keys, err)
+	for _, other := range []ledger.DayQuery{
+		{MerchantID: merchant + "x", Day: day}, {MerchantID: merchant, Day: day, Shard: 1},
+	} {
+		if keys, _, err := s.Day(context.Background(), other); err != nil || len(keys) != 0 {
+			t.Errorf("another merchant, or another partition: %v, %v", keys, err)
+		}
+	}
+	moved := s.reserved(ledger.Payment, "elsewhere")
+	moved.Merchant.ID, moved.CreatedAt, moved.Merchant.DayShard = merchant, day.Add(time.Hour), 3
+	mustInsert(t, s, moved)
+	mustReplace(t, s, following(moved, "again")) // it stays in its partition
+	third := ledger.DayQuery{MerchantID: merchant, Day: day, Shard: 3, Limit: 10}
+	if keys, _, err := s.Day(context.Background(), third); err != nil || len(keys) != 1 || keys[0].Key != moved.Key {
+		t.Errorf("the third partition: %v, %v", keys, err)
 	}
 }

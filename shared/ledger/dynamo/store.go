@@ -262,34 +262,53 @@ func (s *Store) MoveDue(ctx context.Context, key ledger.Key, now, dueAt time.Tim
 }
 
 // Day implements ledger.DayIndex: one query of the index "day". The last page may be empty. A cursor that Day did not
-// return is an error.
-func (s *Store) Day(
-	ctx context.Context, merchantID string, day time.Time, cursor string, limit int,
-) (keys []ledger.Key, next string, err error) {
+// return, and no DayKey, is an error.
+func (s *Store) Day(ctx context.Context, query ledger.DayQuery) (keys []ledger.DayKey, next string, err error) {
 	const action = "ledger: listing a merchant's day"
-	partition := dynamoitem.Text(ledger.MerchantDay(merchantID, day))
+	partition := dynamoitem.Text(ledger.MerchantDay(query.MerchantID, query.Day, query.Shard))
 	in := &dynamodb.QueryInput{
 		IndexName:                 aws.String(IndexDay),
 		KeyConditionExpression:    aws.String(attributeMerchantDay + " = :day"),
 		ExpressionAttributeValues: item{":day": partition},
 	}
-	if cursor != "" {
-		if in.ExclusiveStartKey, err = startKey(partition, cursor); err != nil {
+	if query.Cursor != "" {
+		if in.ExclusiveStartKey, err = startKey(partition, query.Cursor); err != nil {
 			return nil, "", dynamoitem.DescribeError(action, err)
 		}
 	}
-	keys, last, err := s.queryKeys(ctx, in, limit)
+	items, last, err := s.query(ctx, in, query.Limit)
 	if err != nil {
 		return nil, "", dynamoitem.DescribeError(action, err)
 	}
-	if sort := dynamoitem.ReadText(last, attributeDaySort); sort != "" {
-		key, err := decodeKey(last)
+	for _, found := range items {
+		key, err := decodeDayKey(found, query.Day)
 		if err != nil {
 			return nil, "", dynamoitem.DescribeError(action, err)
 		}
-		next = sort + "#" + key.String()
+		keys = append(keys, key)
 	}
-	return keys, next, nil
+	if len(last) == 0 {
+		return keys, "", nil
+	}
+	end, err := decodeDayKey(last, query.Day)
+	if err != nil {
+		return nil, "", dynamoitem.DescribeError(action, err)
+	}
+	return keys, end.Cursor(), nil
+}
+
+// decodeDayKey reads the key and the time of an item of the index "day".
+func decodeDayKey(of item, day time.Time) (ledger.DayKey, error) {
+	key, err := decodeKey(of)
+	if err != nil {
+		return ledger.DayKey{}, err
+	}
+	at, err := time.Parse(ledger.DaySortLayout, dynamoitem.ReadText(of, attributeDaySort))
+	if err != nil {
+		return ledger.DayKey{}, errors.New("an item of the index has no time")
+	}
+	sinceMidnight := at.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)) // the date of a parsed time without one
+	return ledger.DayKey{Key: key, CreatedAt: day.UTC().Truncate(24 * time.Hour).Add(sinceMidnight)}, nil
 }
 
 // startKey makes the key after which a page begins from a cursor of Day: a DaySort and a key.
@@ -306,24 +325,6 @@ func startKey(partition types.AttributeValue, cursor string) (item, error) {
 
 // MaxPage is the maximum number of keys that one DueKeys or Day requests.
 const MaxPage = 1000
-
-// queryKeys sends a query, and returns the keys of its items and the key after which the next page begins.
-func (s *Store) queryKeys(
-	ctx context.Context, in *dynamodb.QueryInput, limit int,
-) (keys []ledger.Key, last item, err error) {
-	items, last, err := s.query(ctx, in, limit)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, found := range items {
-		key, err := decodeKey(found)
-		if err != nil {
-			return nil, nil, err
-		}
-		keys = append(keys, key)
-	}
-	return keys, last, nil
-}
 
 // query sends a query, and returns its items and the key after which the next page begins.
 func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, limit int) (items []item, last item, err error) {

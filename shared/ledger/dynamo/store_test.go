@@ -144,8 +144,8 @@ func TestErrorsContainNoValue(t *testing.T) {
 	_, claim := store.ClaimReference(ctx, e)
 	_, _, due := store.DueKeys(ctx, ledger.DueQuery{Shard: 1, Before: ledgertest.Now(), Limit: 10})
 	move := store.MoveDue(ctx, e.Key, ledgertest.Now(), ledgertest.Now())
-	_, _, day := store.Day(ctx, "Secret_123", ledgertest.Now(), "", 10)
-	_, _, cursor := store.Day(ctx, "merchant", ledgertest.Now(), "Secret_123", 10)
+	_, _, day := store.Day(ctx, ledger.DayQuery{MerchantID: "Secret_123", Day: ledgertest.Now()})
+	_, _, cursor := store.Day(ctx, ledger.DayQuery{MerchantID: "merchant", Day: ledgertest.Now(), Cursor: "Secret_123"})
 	for name, err := range map[string]error{
 		"insert": insert, "replace": replace, "get": get, "claim": claim, "due": due, "day": day, "cursor": cursor,
 		"move": move,

@@ -158,6 +158,8 @@ func storedEntries(t *testing.T) map[string]*ledger.Entry {
 	addCharges(t, add)
 	addPayments(t, add)
 	addMessages(t, add)
+	add("of a merchant with partitions of its days", "tpe", func(e *ledger.Entry) { e.Merchant.DayShard = 3 },
+		outcome(succeeded))
 	return entries
 }
 
