@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// shareParts of shareOf are the sweep's part of an account's rate of lookups while some wait for it. Callbacks and
-	// commands have the rest.
+	// shareParts of shareOf are the part of an account's rate of lookups that the sweeps of a minute take while some
+	// wait for it. Callbacks and commands have the rest.
 	shareParts, shareOf = 4, 5
 	// maxShareWait bounds how long a lookup without a share is postponed.
 	maxShareWait = time.Hour
@@ -28,15 +28,17 @@ type lookupRate struct {
 	capacity int
 }
 
-// newLookupRate returns the sweep's share of the rate in a platform's row.
+// newLookupRate returns this sweep's share of the rate in a platform's row. The sweeps of a minute divide that of all.
 func (p *pass) newLookupRate(ctx context.Context, account operator.Pin, row operator.Capabilities) lookupRate {
-	interval := time.Second * shareOf / time.Duration(shareParts*row.LookupsPerSecond)
+	sweeps := max(1, p.slots.sweeps)
+	interval := time.Duration(sweeps) * time.Second * shareOf / time.Duration(shareParts*row.LookupsPerSecond)
 	capacity := maxWaiting
 	if deadline, hasDeadline := ctx.Deadline(); hasDeadline {
 		remaining := deadline.Sub(p.Now()) - (startMargin - storeMargin)
 		capacity = min(max(1, int(remaining/interval)), maxWaiting)
 	}
-	return lookupRate{account, max(1, row.LookupBurst()*shareParts/shareOf), interval, capacity}
+	batch := row.LookupBurst() * shareParts / (shareOf * sweeps)
+	return lookupRate{account, max(1, batch), interval, capacity}
 }
 
 // handOutLookups starts to hand out the lookups of a rate to the keys that wait for them, unless it is being done.

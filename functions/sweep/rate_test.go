@@ -2,10 +2,12 @@ package sweep_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +73,22 @@ func (c *ratedCrowd) storeAt(account string, count int) {
 		e.Reschedule()
 		c.ledger.Overwrite(e)
 	}
+}
+
+// takeForCallbacks takes lookups as callbacks in another process do, one each 1.7 seconds. It counts the granted ones.
+func (c *ratedCrowd) takeForCallbacks(t *testing.T, count int) *atomic.Int64 {
+	granted, callback := &atomic.Int64{}, *c.sweep.Confirmer
+	callback.LookupRates = limit.NewRateLimiter(c.limits, time.Now)
+	go func() {
+		for range count {
+			time.Sleep(1700 * time.Millisecond)
+			one, _, err := callback.TakeLookups(t.Context(), operator.Pin{Platform: "mtn-momo", Account: "ci"}, 1)
+			if err == nil {
+				granted.Add(int64(one))
+			}
+		}
+	}()
+	return granted
 }
 
 // pending counts the payments of an account that are not final, and those of them that are due.
@@ -155,21 +173,65 @@ func TestSweepLeavesLookupsToCallbacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newRatedCrowd(t)
 		c.storeAt("ci", 200)
-		granted, tries := 0, 0
-		go func() {
-			callback := *c.sweep.Confirmer
-			callback.LookupRates = limit.NewRateLimiter(c.limits, time.Now) // of another process
-			for range 10 {
-				time.Sleep(1700 * time.Millisecond)
-				one, _, err := callback.TakeLookups(t.Context(), operator.Pin{Platform: "mtn-momo", Account: "ci"}, 1)
-				if err == nil {
-					granted, tries = granted+one, tries+1
-				}
-			}
-		}()
+		granted := c.takeForCallbacks(t, 10)
 		c.runPass(t)
-		if tries != 10 || granted < 8 {
-			t.Errorf("%d of %d lookups granted beside the sweep", granted, tries)
+		if granted.Load() < 8 {
+			t.Errorf("%d of 10 lookups granted beside the sweep", granted.Load())
+		}
+	})
+}
+
+// The sweeps of a minute divide an account's rate, and leave a part to callbacks.
+func TestSweepsOfAMinuteDivideTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newRatedCrowd(t)
+		const waiting = 600
+		c.storeAt("ci", waiting)
+		granted := c.takeForCallbacks(t, 10)
+		var group sync.WaitGroup
+		for number := range 4 {
+			group.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				if _, err := c.sweep.Invoke(ctx, fmt.Appendf(nil, `{"part":%d,"of":4}`, number)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		row, _ := operator.FindCapabilities("mtn-momo")
+		made, most := len(c.operator.calls["ci"]), c.operator.mostInASecond("ci")
+		t.Logf("%d lookups, at most %d in a second, %d of 10 of callbacks", made, most, granted.Load())
+		if made < 280 || made > 340 || most > row.LookupsPerSecond+row.LookupBurst() {
+			t.Errorf("%d lookups, %d in a second; want about 320", made, most)
+		}
+		if granted.Load() < 8 {
+			t.Errorf("%d of 10 lookups granted beside the sweeps", granted.Load())
+		}
+	})
+}
+
+// Lookups that wait for the rate of their account do not keep the pass from what other sweeps have left.
+func TestLookupsThatWaitDoNotStopThePass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newRatedCrowd(t)
+		c.storeAt("ci", 400)
+		var notified []*ledger.Entry
+		for i := range 40 {
+			notified = append(notified, c.store("Other_"+strconv.Itoa(i), "other", "/notify", false))
+		}
+		time.Sleep(time.Minute + time.Second)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		defer cancel()
+		if _, err := c.sweep.Invoke(ctx, []byte(`{"part":2,"of":4}`)); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range notified {
+			at, delivered := c.delivered.Load(e.Outbox.Head().ID)
+			if !delivered || at.(time.Time).Sub(began) > 10*time.Second {
+				t.Fatalf("%s is late, or not delivered", e.Key)
+			}
 		}
 	})
 }

@@ -27,7 +27,7 @@ func (s *Sweep) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	own, others := p.newShardReaders(share)
 	p.processShards(ctx, own)
 	p.processShards(ctx, others)
-	p.calls.Wait()
+	p.finishCalls(ctx)
 	s.Courier.Sender.CloseIdle()
 	return []byte(`{}`), readErrors(append(own, others...))
 }
@@ -39,10 +39,18 @@ func (p *pass) processShards(ctx context.Context, readers []*shardReader) {
 		var keys []ledger.Key
 		keys, more = p.readPages(ctx, readers)
 		p.runWorkers(ctx, append(keys, p.takeReturned()...))
-		if !more {
-			p.calls.Wait()
-			more = len(p.returned) > 0 // nothing else runs now
+	}
+}
+
+// finishCalls waits for the outside calls, and processes the keys that they have returned. Only the end of a pass waits
+// for calls: lookups may wait for the rate of their account as long as the pass has time.
+func (p *pass) finishCalls(ctx context.Context) {
+	for p.calls.Wait(); !p.outOfTime(ctx); p.calls.Wait() {
+		keys := p.takeReturned() // nothing else runs now
+		if len(keys) == 0 {
+			return
 		}
+		p.runWorkers(ctx, keys)
 	}
 }
 

@@ -65,8 +65,8 @@ type requirement struct {
 	rate         lookupRate
 }
 
-// maxLine is how many keys may wait for the requirement.
-func (r requirement) maxLine() int { return min(cmp.Or(r.rate.capacity, maxWaiting), maxWaiting) }
+// maxLine is how many keys may wait for a requirement.
+func (t *slotTable) maxLine(r requirement) int { return cmp.Or(r.rate.capacity, t.part(maxWaiting)) }
 
 // usage is the state of a dependency in a pass.
 type usage struct {
@@ -124,7 +124,7 @@ func (t *slotTable) acquire(key ledger.Key, r requirement) (slot, grant) {
 		return t.take(r), granted
 	}
 	at := t.lineOf(r)
-	isFull := at >= 0 && len(t.lines[at].keys) >= t.part(r.maxLine())
+	isFull := at >= 0 && len(t.lines[at].keys) >= t.maxLine(r)
 	switch {
 	case t.limited(r), isFull && r.rate.batch == 0:
 		return nil, refused
