@@ -3,8 +3,6 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -166,33 +164,5 @@ func TestGrowthCheck(t *testing.T) {
 		if err := g.check(); (err == nil) != c.ok {
 			t.Errorf("%s: the error is %v, want success: %v", c.name, err, c.ok)
 		}
-	}
-}
-
-func TestReplaceBetween(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "page.md")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("head\n" + tableMarks.begin + "old\n" + tableMarks.end + "tail\n")
-	for range 2 { // writing twice changes nothing more
-		if err := replaceBetween(path, tableMarks, "new\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "head\n" + tableMarks.begin + "\nnew\n\n" + tableMarks.end + "tail\n"
-	if difference := cmp.Diff(want, string(got)); difference != "" {
-		t.Errorf("the page differs (-want +got):\n%s", difference)
-	}
-	write("no markers")
-	if err := replaceBetween(path, tableMarks, "new"); err == nil || !strings.Contains(err.Error(), "markers") {
-		t.Errorf("without markers the error is %v, want one about markers", err)
 	}
 }

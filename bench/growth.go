@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"mobilegateway/bench/page"
 	"mobilegateway/local"
 	"mobilegateway/shared/resource"
 )
@@ -108,7 +109,7 @@ func (g *growth) check() error {
 func (g *growth) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured with %s: %d rounds of %d charges, %d at a time.\n\n",
-		machine(), len(g.rounds), g.charges, growthClients)
+		page.Machine(), len(g.rounds), g.charges, growthClients)
 	b.WriteString("| Round | Charges per second | to round 1 | CPU per charge, ms | to round 1 |\n")
 	b.WriteString("|---|---|---|---|---|\n")
 	first := g.rounds[0]

@@ -43,9 +43,9 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	page := filepath.Join(root, "bench", "README.md")
+	path := filepath.Join(root, "bench", "README.md")
 	if !*write {
-		page = ""
+		path = ""
 	}
 	if !*localOnly {
 		s, err := newFixture(ctx, root, typicalDelays())
@@ -57,7 +57,7 @@ func run(args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := publish(out, page, tableMarks, report.markdown()); err != nil {
+		if err := publish(out, path, tableMarks(), report.markdown()); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(publish(out, page, growthMarks, growth.markdown()), growth.check())
+	return errors.Join(publish(out, path, growthMarks(), growth.markdown()), growth.check())
 }
 
 // typicalDelays are about what a function sees in a region: DynamoDB, Secrets Manager, and a quick operator.

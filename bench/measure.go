@@ -3,16 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"mobilegateway/bench/usage"
 	"mobilegateway/world/lambda"
 )
 
@@ -272,17 +270,7 @@ func peakMemory(pids []int) (int64, error) {
 	if len(pids) != 1 {
 		return 0, fmt.Errorf("%d processes, want one", len(pids))
 	}
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pids[0]) + "/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if size, found := strings.CutPrefix(line, "VmHWM:"); found {
-			kilobytes, err := strconv.ParseInt(strings.Fields(size)[0], 10, 64)
-			return kilobytes << 10, err
-		}
-	}
-	return 0, errors.New("the system does not report the peak memory (VmHWM)")
+	return usage.PeakMemory(pids[0])
 }
 
 func median(times []time.Duration) time.Duration { return percentile(times, 50) }

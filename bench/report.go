@@ -3,32 +3,24 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"mobilegateway/bench/page"
 )
 
-// marks are the two lines around a generated section of bench/README.md.
-type marks struct{ begin, end string }
+// tableMarks and growthMarks return the marks of the two generated sections of bench/README.md.
+func tableMarks() page.Marks { return page.NewMarks("tables") }
 
-var (
-	tableMarks  = marks{"<!-- tables: begin -->\n", "<!-- tables: end -->\n"}
-	growthMarks = marks{"<!-- local run: begin -->\n", "<!-- local run: end -->\n"}
-)
+func growthMarks() page.Marks { return page.NewMarks("local run") }
 
-// publish prints a section and, unless page is "", writes it between its marks in that file.
-func publish(out io.Writer, page string, between marks, text string) error {
-	if _, err := io.WriteString(out, text+"\n"); err != nil || page == "" {
+// publish prints a section and, unless path is "", writes it between its marks in that file.
+func publish(out io.Writer, path string, between page.Marks, text string) error {
+	if _, err := io.WriteString(out, text+"\n"); err != nil || path == "" {
 		return err
 	}
-	return replaceBetween(page, between, text)
-}
-
-// machine names the compiler and the machine of a measurement.
-func machine() string {
-	return fmt.Sprintf("%s on %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	return between.Replace(path, text)
 }
 
 // A function with processorMB of memory has one processor, and another one its part of it.
@@ -41,7 +33,7 @@ const (
 func (r *report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured with %s: %d starts of each program in turn, %d requests of each kind.\n",
-		machine(), r.starts, r.requests)
+		page.Machine(), r.starts, r.requests)
 	fmt.Fprintf(&b, "Each call waits before it is handled: DynamoDB %v, Secrets Manager %v, the operator %v.\n\n",
 		r.delays.table, r.delays.secrets, r.delays.operator)
 	r.programTable(&b)
@@ -104,17 +96,3 @@ func (r *report) unitTable() string {
 }
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
-
-func replaceBetween(path string, between marks, text string) error {
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	head, rest, begun := strings.Cut(string(old), between.begin)
-	_, tail, ended := strings.Cut(rest, between.end)
-	if !begun || !ended {
-		return fmt.Errorf("%s has no markers %q and %q: add them where the section belongs",
-			path, between.begin, between.end)
-	}
-	return os.WriteFile(path, []byte(head+between.begin+"\n"+text+"\n"+between.end+tail), 0o644)
-}
