@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog mutate deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog capacity mutate deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -130,6 +130,9 @@ knownbad: ## Let the simulator find every deliberate bug, by a recorded seed or 
 
 backlog: ## Sweep 100,000 due entries, with an operator, a server and a profile that fail: others are not late
 	@go test -count=1 -v -timeout 10m ./functions/sweep -run '^TestUnaffectedMerchantsAreNotLate$$' -backlog 100000
+
+capacity: ## Measure the sweep and the relay under a CPU quota (root); writes docs/scale.md (ENTRIES=10000)
+	@go build -o .local/bin/capacity ./bench/capacity && exec .local/bin/capacity -entries $(or $(ENTRIES),10000)
 
 contract: ## Compare a local run with docs/openapi.yaml by schemathesis: thousands of cases, valid and invalid
 	@CONTRACT=1 go test -count=1 -v -timeout 0 ./tools/schemathesis -run '^TestContract$$'

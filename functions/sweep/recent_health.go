@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// healthAge is how long a pass uses the health of an endpoint that it has read. Attempts in progress take longer, so
-	// a server that fails gets more of those.
+	// healthAge is how long a pass uses the health of an endpoint that it has read. Attempts in progress take longer,
+	// so a server that fails gets more of those.
 	healthAge = time.Second
 	// maxRecentHealths bounds the endpoints whose health a pass keeps.
 	maxRecentHealths = 10_000
