@@ -1,5 +1,5 @@
-// Package bill has what an operation uses, as bench counts it, and what AWS charges for it. deploy/cost and deploy/scale
-// compute with it, so each number has one place.
+// Package bill has what an operation uses, as bench counts it, and what AWS charges for it. deploy/cost and
+// deploy/scale compute with it, so each number has one place.
 package bill
 
 import (

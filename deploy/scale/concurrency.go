@@ -37,6 +37,9 @@ func (a account) unreserved() int {
 	return left
 }
 
+// available is the concurrency that a function can use.
+func (a account) available(function string) int { return cmp.Or(a.reserved[function], a.unreserved()) }
+
 // operatorCalls is how many calls of one operator may wait at once.
 func (a account) operatorCalls() int { return a.concurrency * a.share / 100 }
 
@@ -101,7 +104,8 @@ func concurrencyTable(all []account) string {
 	}
 	b.WriteString(" left for `-` |\n|" + strings.Repeat("---|", 5+len(tableColumns)) + "\n")
 	for _, a := range all {
-		fmt.Fprintf(&b, "| %d | %d | %d | %d %%: %d |", a.concurrency, a.parallelism, len(a.sweeps), a.share, a.operatorCalls())
+		fmt.Fprintf(&b, "| %d | %d | %d | %d %%: %d |",
+			a.concurrency, a.parallelism, len(a.sweeps), a.share, a.operatorCalls())
 		for _, name := range tableColumns {
 			fmt.Fprintf(&b, " %s |", cmp.Or(strings.TrimPrefix(strconv.Itoa(a.reserved[name]), "0"), "-"))
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mobilegateway/deploy/bill"
 	"mobilegateway/internal/repository"
 )
 
@@ -43,7 +44,66 @@ func fillPage(root, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fillSection(text, "concurrency", concurrencyTable(all))
+	operations, err := bill.Load(root)
+	if err != nil {
+		return "", err
+	}
+	capacity, err := parseCapacity(text)
+	if err != nil {
+		return "", err
+	}
+	m, err := newModel(root, capacity)
+	if err != nil {
+		return "", err
+	}
+	sections := map[string]string{
+		"concurrency": concurrencyTable(all), "use": m.useSection(operations),
+		"limits": m.limitSection(operations, all), "hang": m.hangTable(all),
+	}
+	for name, section := range sections {
+		if text, err = fillSection(text, name, section); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// The traffic of the tables. An operator's call takes the typical time of package bill, or hangs until
+// OPERATOR_TIMEOUT.
+const (
+	largestMerchant = 0.8
+	hangMS          = 12_000
+)
+
+// modelled are the operations of the tables.
+var modelled = [...]string{bill.Charge, bill.Payment, bill.SMS}
+
+// useSection has what each operation uses at three rates, with quick operators and while all of them hang.
+func (m model) useSection(operations []bill.Operation) string {
+	var all []use
+	for _, operatorMS := range []float64{bill.OperatorMS, hangMS} {
+		for _, name := range modelled {
+			for _, rate := range []float64{10, 1_000, 10_000} {
+				all = append(all, m.use(bill.Find(operations, name), traffic{rate, largestMerchant, operatorMS}))
+			}
+		}
+	}
+	return useTable(all)
+}
+
+// limitSection has what is full first in the account of prod, for payments and charges.
+func (m model) limitSection(operations []bill.Operation, accounts []account) string {
+	var b strings.Builder
+	for _, name := range modelled {
+		fmt.Fprintf(&b, "**%s**, in an account of %s:\n\n", shortName(name), thousands(float64(m.account)))
+		for _, a := range accounts {
+			if a.concurrency == m.account {
+				t := traffic{1, largestMerchant, bill.OperatorMS}
+				b.WriteString(limitTable(m.limits(bill.Find(operations, name), a, t)) + "\n")
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // fillSection replaces what is between the two marks of a section.

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"mobilegateway/deploy/bill"
 	"mobilegateway/world/template"
 )
 
@@ -42,11 +45,6 @@ func mustLoadAccounts(t *testing.T) []account {
 	return all
 }
 
-// newTableShards is the number of partitions of a new table on demand, and so of the shards of its stream: 4,000 write
-// units a second, 1,000 for each partition.
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput-scenarios.html, 2026-11-27.
-const newTableShards = 4
-
 // TestSmallAccounts checks that an account of 100 or less reserves nothing: AWS would refuse the deployment.
 func TestSmallAccounts(t *testing.T) {
 	checked := 0
@@ -79,12 +77,13 @@ func TestLargeAccounts(t *testing.T) {
 			"charge": a.reserved["charge"], "pay": a.reserved["pay"], "sms and receipt": a.unreserved(),
 		} {
 			if a.operatorCalls() >= available {
-				t.Errorf("%d: one operator may hold %d calls, and %s has only %d", a.concurrency, a.operatorCalls(), name,
-					available)
+				t.Errorf("%d: one operator may hold %d calls, and %s has only %d",
+					a.concurrency, a.operatorCalls(), name, available)
 			}
 		}
 		if want := a.parallelism * newTableShards; a.reserved["relay"] < want {
-			t.Errorf("%d: the relay has %d, want %d for the shards of a new table", a.concurrency, a.reserved["relay"], want)
+			t.Errorf("%d: the relay has %d, want %d for the shards of a new table",
+				a.concurrency, a.reserved["relay"], want)
 		}
 		if want := 2 * len(a.sweeps); a.reserved["sweep"] < want {
 			t.Errorf("%d: the sweep has %d, want %d to let late ones end", a.concurrency, a.reserved["sweep"], want)
@@ -113,13 +112,15 @@ func TestMoreIsNeverLess(t *testing.T) {
 	all := mustLoadAccounts(t)
 	for i, a := range all[1:] {
 		smaller := all[i]
-		if a.parallelism < smaller.parallelism || len(a.sweeps) < len(smaller.sweeps) || a.operatorCalls() < smaller.operatorCalls() ||
+		if a.parallelism < smaller.parallelism || len(a.sweeps) < len(smaller.sweeps) ||
+			a.operatorCalls() < smaller.operatorCalls() ||
 			a.unreserved() < min(smaller.unreserved(), unreservedMinimum) {
 			t.Errorf("%d has less than %d: %+v, %+v", a.concurrency, smaller.concurrency, a, smaller)
 		}
 		for name, reserved := range smaller.reserved {
 			if a.reserved[name] < reserved {
-				t.Errorf("%s has %d at %d, and %d at %d", name, a.reserved[name], a.concurrency, reserved, smaller.concurrency)
+				t.Errorf("%s has %d at %d, and %d at %d",
+					name, a.reserved[name], a.concurrency, reserved, smaller.concurrency)
 			}
 		}
 	}
@@ -150,6 +151,108 @@ func TestExplicitParametersWin(t *testing.T) {
 			if stream.ParallelizationFactor != 3 {
 				t.Errorf("the parallelism is %d, want 3", stream.ParallelizationFactor)
 			}
+		}
+	}
+}
+
+// mustNewModel returns the model of the page.
+func mustNewModel(t *testing.T) (model, []bill.Operation) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(pagePath)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	capacity, err := parseCapacity(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newModel(root, capacity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations, err := bill.Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, operations
+}
+
+// TestUse compares a hundred charges a second to a manual sum.
+func TestUse(t *testing.T) {
+	m, operations := mustNewModel(t)
+	u := m.use(bill.Find(operations, bill.Charge), traffic{rate: 100, largest: 0.8, operatorMS: 1000})
+	got := fmt.Sprintf("%.1f %.0f %.0f %.1f %.0f %.2f %.0f", u.total, u.requests, u.tableUnits, u.dueUnits, u.dayUnits,
+		u.secrets, u.traces)
+	// 10 ms of its own, 15 of three writes, a second of the operator; two secrets every 30 seconds.
+	if want := "102.5 100 300 12.5 80 6.83 5"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	paid := m.use(bill.Find(operations, bill.Payment), traffic{rate: 100, largest: 0.8, operatorMS: 1000})
+	if paid.records != 100 || paid.requests != 200 || paid.concurrency["relay"] > maxParallelism*newTableShards {
+		t.Errorf("%+v, want 100 records, 200 requests and at most 40 batches", paid)
+	}
+}
+
+// TestLimits checks the order of the limits, and that each has a part and a remedy.
+func TestLimits(t *testing.T) {
+	m, operations := mustNewModel(t)
+	accounts := mustLoadAccounts(t)
+	for _, name := range modelled {
+		all := m.limits(bill.Find(operations, name), accounts[0], traffic{1, largestMerchant, bill.OperatorMS})
+		if len(all) < 8 {
+			t.Errorf("%s has %d limits, want at least 8", name, len(all))
+		}
+		for i, l := range all {
+			if l.part == "" || l.lift == "" || l.rate <= 0 || i > 0 && l.rate < all[i-1].rate {
+				t.Errorf("%s: %+v", name, l)
+			}
+		}
+		if !strings.Contains(all[0].part, "waiting calls") {
+			t.Errorf("%s: %s is full first in the smallest account, want the waiting calls", name, all[0].part)
+		}
+	}
+}
+
+// TestParseCapacity checks that the columns are found by their heads, in a table of `make capacity` too.
+func TestParseCapacity(t *testing.T) {
+	page := "<!-- capacity: begin -->\n\nMeasured.\n\n| Work | Memory, MB | Entries | CPU, ms | dials |\n" +
+		"|---|---:|---:|---:|---:|\n| delivery | 1769 | 500 | 1.06 | 4.45 |\n<!-- capacity: end -->"
+	rows, err := parseCapacity(page)
+	if want := (capacityRow{cpuMS: 1.06, memoryMB: 1769}); err != nil || rows["delivery"] != want || len(rows) != 1 {
+		t.Errorf("%+v and %v, want %+v", rows, err, want)
+	}
+	if _, err := parseCapacity("<!-- capacity: begin -->"); err == nil {
+		t.Error("a page without an end of the section was accepted")
+	}
+	if _, err := newModel(root, nil); err == nil {
+		t.Error("a page without a row of the sweep was accepted")
+	}
+}
+
+// TestConstants compares the constants of the model with the code and the template.
+func TestConstants(t *testing.T) {
+	deployed, err := template.Load(filepath.Join(root, "template.yaml"), template.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	timeout, err := time.ParseDuration(deployed.Function("charge").Environment["OPERATOR_TIMEOUT"])
+	if err != nil || timeout.Milliseconds() != hangMS {
+		t.Errorf("OPERATOR_TIMEOUT is %s, and a hang of the model takes %d ms", timeout, hangMS)
+	}
+	code, err := os.ReadFile(filepath.Join(root, "functions", "sweep", "sweep.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := fmt.Sprintf("startMargin = %d * time.Second", sweepMargin); !strings.Contains(string(code), line) {
+		t.Errorf("functions/sweep has no %s", line)
+	}
+}
+
+// TestThousands checks the form of numbers.
+func TestThousands(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 999.4: "999", 999.6: "1,000", 1999.7: "2,000", 120250: "120,250"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%v is %s, want %s", n, got, want)
 		}
 	}
 }
