@@ -8,11 +8,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"mobilegateway/local"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/resource"
 	"mobilegateway/shared/strictjson"
 	world "mobilegateway/world/dynamodb"
@@ -160,15 +158,17 @@ func callback(s *fixture, number int) []byte {
 
 // streamed is the event of the stream with a payment's newest image. It is nil if there is none.
 func streamed(s *fixture, number int) []byte {
-	stored, err := s.client.DynamoDB().GetItem(context.Background(), &dynamodb.GetItemInput{
-		TableName: aws.String(s.deployment.References["LedgerTable"]), ConsistentRead: aws.Bool(true),
-		Key: world.Item{"pk": &types.AttributeValueMemberS{Value: "pay#" + s.orderID(number)}},
-	})
-	if err != nil || stored.Item == nil {
+	store := ledgerdynamo.New(s.client.DynamoDB(), s.deployment.References["LedgerTable"])
+	entry, err := store.Get(context.Background(), ledger.Key{Kind: ledger.Payment, ID: s.orderID(number)})
+	if err != nil || entry == nil {
+		return nil
+	}
+	image, err := ledgerdynamo.Encode(entry)
+	if err != nil {
 		return nil
 	}
 	const event = `{"Records":[{"eventID":"%d","dynamodb":{"NewImage":%s}}]}`
-	return fmt.Appendf(nil, event, number, world.ItemJSON(stored.Item))
+	return fmt.Appendf(nil, event, number, world.ItemJSON(image))
 }
 
 // prepare makes the requests that come before a measured one, and returns its event.

@@ -7,7 +7,7 @@ import (
 	"mobilegateway/world/operators/kit"
 )
 
-// payer approves the sandbox's payments when it is asked to, and keeps the callbacks. It is safe for concurrent use.
+// payer approves the sandbox's payments on request, and keeps the callbacks. It is safe for concurrent use.
 type payer struct {
 	mu        sync.Mutex
 	later     []func() // what the sandbox does after a time

@@ -45,7 +45,8 @@ func (r *report) markdown() string {
 		"No connection here uses TLS; with TLS an early connection saves far more.\n",
 		millis(r.firstWarm), millis(r.firstCold), millis(charge.warm-charge.firstPoll), millis(r.firstCold-r.firstWarm))
 	hot := r.kinds[slices.IndexFunc(r.kinds, func(k requestCost) bool { return k.name == "charge, first" })]
-	fmt.Fprintf(&b, "\nThe CPU time of a charge takes %s ms of a function with %d MB, which has %d/%d of a processor.\n",
+	fmt.Fprintf(&b,
+		"\nThe CPU time of a charge takes %s ms of a function with %d MB, which has %d/%d of a processor.\n",
 		millis(hot.cpu*processorMB/smallMB), smallMB, smallMB, processorMB)
 	return b.String()
 }
@@ -63,8 +64,11 @@ func (r *report) programTable(b *strings.Builder) {
 }
 
 func (r *report) requestTable(b *strings.Builder) {
-	b.WriteString("| Request | DynamoDB writes | reads | queries, scans | operator calls | p50, ms | p99, ms " +
-		"| of p50 waiting, ms | CPU, ms | peak memory, MB |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	columns := []string{
+		"Request", "DynamoDB writes", "reads", "queries, scans", "operator calls", "p50, ms", "p99, ms",
+		"of p50 waiting, ms", "CPU, ms", "peak memory, MB",
+	}
+	b.WriteString("| " + strings.Join(columns, " | ") + " |\n" + strings.Repeat("|---", len(columns)) + "|\n")
 	for _, k := range r.kinds {
 		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s | %s | %s | %s | %.1f |\n", k.name,
 			k.calls.writes, k.calls.reads, k.calls.others, k.calls.operator,

@@ -144,8 +144,8 @@ func TestConcurrentSweeps(t *testing.T) {
 	s.AssertEntry(t, sms, want)
 }
 
-// Each of four sweeps delivers what is due in its own shards. What is due for longer than a minute is delivered by any of
-// them, so that no entry depends on one.
+// Each of four sweeps delivers what is due in its own shards. Any of them delivers an entry that is due for longer than
+// a minute, so that no entry depends on one sweep.
 func TestPartsOfAMinute(t *testing.T) {
 	const entries = 40
 	newFixtureWithDue := func() *sweepFixture {

@@ -236,7 +236,8 @@ Conditions:
 	for parameters, want := range map[[2]string]string{
 		{"small", ""}: "1 few", {"large", ""}: "4 many", {"small", "many"}: "many many", {"large", "few"}: "few few",
 	} {
-		actual := parse(t, text, template.Options{Parameters: map[string]string{"P": parameters[0], "Q": parameters[1]}})
+		options := template.Options{Parameters: map[string]string{"P": parameters[0], "Q": parameters[1]}}
+		actual := parse(t, text, options)
 		if environment := actual.Functions[0].Environment; environment["A"]+" "+environment["B"] != want {
 			t.Errorf("%q: %v, want %s", parameters, environment, want)
 		}

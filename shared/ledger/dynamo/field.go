@@ -14,8 +14,8 @@ import (
 )
 
 // field maps one field of an entry to one attribute of its item. The type of the field decides the type of the
-// attribute: S for a string, N for an integer or a time in milliseconds since 1970, BOOL, B for bytes and for a packed
-// body. Any other type is a document: an S that contains JSON. A later version must not add members to a document,
+// attribute: S for a string, N for an integer or a time in milliseconds since 1970, BOOL, B for bytes. A packed body is
+// a B too. Any other type is a document: an S that contains JSON. A later version must not add members to a document,
 // because an older version would lose them: it must add an attribute.
 type field struct {
 	name     string // as stored

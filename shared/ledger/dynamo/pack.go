@@ -12,7 +12,7 @@ import (
 // The short form is packedForm and a sequence of steps. A step is a number n as a varint. If n is even, n/2 bytes
 // follow as they are. If n is odd, n/2 bytes are copied, and the distance back to the first of them follows as a
 // varint. The distance reaches into the dictionary, which comes before the body. A body that does not get shorter is
-// stored as it is, and so were all bodies before there was a short form: a response is JSON and never begins with
+// stored as it is, and so were all bodies before there was a short form. A response is JSON, which never begins with
 // packedForm.
 type packed []byte
 
@@ -72,7 +72,7 @@ func (body packed) pack() []byte {
 		}
 		stored = appendLiteral(stored, window[start:at])
 		stored = binary.AppendUvarint(stored, uint64(length)<<1|1)
-		stored = binary.AppendUvarint(stored, uint64(at-from))
+		stored = binary.AppendUvarint(stored, uint64(at-from)) //nolint:gosec // from is before at
 		at += length
 		start = at
 	}
@@ -134,7 +134,7 @@ func unpack(stored []byte) ([]byte, error) {
 			return nil, errPacked
 		}
 		rest = rest[read:]
-		for from := len(window) - int(distance); length > 0; length-- {
+		for from := len(window) - int(distance); length > 0; length-- { //nolint:gosec // at most the window's length
 			window = append(window, window[from])
 			from++
 		}

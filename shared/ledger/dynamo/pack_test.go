@@ -19,9 +19,9 @@ var bodies = map[string]struct {
 	"not JSON":  {"\x01", 3},
 	"unlike":    {"Zq9!Zq8?Zq7.", 12},
 	"many same": {strings.Repeat("a", 1000), 10},
-	"payment, ussd": {`{"meta":{"type":"payment","source":"sandbox","channel":"ussd"},"status":"pending","amount":"500",` +
-		`"order-id":"DemoShop_2000000","currency":"XOF","reference":"DemoShop","country-code":"CI","state":"s",` +
-		`"user_msisdn":"0700000000","Transaction-id":"93d7e89f-c6d5-88e5-a850-b7b8978e3ceb",` +
+	"payment, ussd": {`{"meta":{"type":"payment","source":"sandbox","channel":"ussd"},"status":"pending",` +
+		`"amount":"500","order-id":"DemoShop_2000000","currency":"XOF","reference":"DemoShop","country-code":"CI",` +
+		`"state":"s","user_msisdn":"0700000000","Transaction-id":"93d7e89f-c6d5-88e5-a850-b7b8978e3ceb",` +
 		`"date":"2026-11-27 00:50:29","intTransaction-id":"93d7e89f-c6d5-88e5-a850-b7b8978e3ceb",` +
 		`"extTransaction-id":"f4a03bca-1e21-4e41-9887-da491b2d8160",` +
 		`"statusDescription":"Payment is waiting for the customer's approval"}`, 200},
@@ -52,8 +52,8 @@ func TestPack(t *testing.T) {
 var storedBodies = map[string]string{
 	"payment, web": "AVXpBkAtS21VdUstczhVdGNFZmRESDUwV3N6LWRLMmZ2cDRvMhWqAwJfHYkHGHBheS5leGFtcGxlL0dFHbUHQEhycW4wRktO" +
 		"RVFRMWd0b1hiQ2kzQlItQW95QmZrMVRED54FDmUiOiJzIn0=",
-	"payment, ussd": "AUmKBg5zYW5kYm94DZwCV+oFBjUwMB3tBRZEZW1vU2hvcF8yMAsBKakDE6MCBiI6IhEwP4UGAnMlhgYCNwtgAjALgQEX8gQN" +
-		"0gVIOTNkN2U4OWYtYzZkNS04OGU1LWE4NTAtYjdiODk3OGUzY2ViH7MGHDExLTI3IDAwOjUwOjI5L8EGT1gp5QZIZjRhMDNiY2EtMWUy" +
+	"payment, ussd": "AUmKBg5zYW5kYm94DZwCV+oFBjUwMB3tBRZEZW1vU2hvcF8yMAsBKakDE6MCBiI6IhEwP4UGAnMlhgYCNwtgAjALgQEX" +
+		"8gQN0gVIOTNkN2U4OWYtYzZkNS04OGU1LWE4NTAtYjdiODk3OGUzY2ViH7MGHDExLTI3IDAwOjUwOjI5L8EGT1gp5QZIZjRhMDNiY2EtMWUy" +
 		"MS00ZTQxLTk4ODctZGE0OTFiMmQ4MTYwjwGJBw==",
 }
 
