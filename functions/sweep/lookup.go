@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
@@ -48,12 +49,15 @@ func (p *pass) list(ctx context.Context, entry *ledger.Entry, line *telemetry.Lo
 }
 
 // prepareLookup requires a slot of the platform, and a lookup out of the account's rate if the platform's row has one.
+// An open circuit refuses no lookup (decision "circuit-breaker").
 func (p *pass) prepareLookup(ctx context.Context, e *ledger.Entry) (preparedJob, error) {
 	account, row := operator.PinOf(e), operator.CapabilitiesOf(e)
-	required := requirement{dependencies: []dependency{{lookupOf, account.Platform}}}
+	phase, _ := p.Circuits.Phase(circuit.Key{Account: account.String(), Operation: operator.AccountPay})
+	required := requirement{
+		dependencies: []dependency{{lookupOf, account.Platform}}, startsSlow: phase >= circuit.Open,
+	}
 	if _, supported := p.Confirmer.Operators.StatusLookup(e); supported && row.LookupsPerSecond > 0 {
-		name := account.Platform + "/" + account.Account
-		required.dependencies = append([]dependency{{rateOf, name}}, required.dependencies...)
+		required.dependencies = append([]dependency{{rateOf, account.String()}}, required.dependencies...)
 		required.rate = p.newLookupRate(ctx, account, row)
 	}
 	return preparedJob{required, p.lookUp}, nil

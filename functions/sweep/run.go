@@ -24,10 +24,14 @@ func (s *Sweep) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	courier.Health = &recentHealth{HealthStore: s.Courier.Health, now: s.Now}
 	p := &pass{Sweep: s, startedAt: s.Now(), courier: &courier, slots: slotTable{sweeps: share.Count}}
 	p.jobs = p.newJobs()
+	if s.Circuits != nil {
+		s.ReadCircuits(ctx)
+	}
 	own, others := p.newShardReaders(share)
 	p.processShards(ctx, own)
 	p.processShards(ctx, others)
 	p.finishCalls(ctx)
+	s.Circuits.Wait()
 	s.Courier.Sender.CloseIdle()
 	return []byte(`{}`), readErrors(append(own, others...))
 }

@@ -57,11 +57,13 @@ func (k dependencyKind) counts() slotCounts {
 }
 
 // requirement is what an outside call requires: a slot of each dependency. most bounds the slots of the first one
-// further, by its stored health; 0 for no further bound. rate is that of the first one, if it is a rate of lookups. The
+// further, by its stored health; 0 for no further bound. If startsSlow, a platform that is not proven has its slots of a
+// slow one, because the circuit of the account is open. rate is that of the first one, if it is a rate of lookups. The
 // zero requirement is for a job without an outside call.
 type requirement struct {
 	dependencies []dependency
 	most         int
+	startsSlow   bool
 	rate         lookupRate
 }
 
@@ -146,6 +148,9 @@ func (t *slotTable) available(r requirement) bool {
 	for i, d := range r.dependencies {
 		counts, used := d.kind.counts(), t.usage(d)
 		limit := counts.unproven
+		if r.startsSlow && d.kind == lookupOf {
+			limit = counts.slow
+		}
 		switch {
 		case t.isSlow(d):
 			limit = counts.slow

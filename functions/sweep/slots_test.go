@@ -181,3 +181,21 @@ func TestSlotsAreDivided(t *testing.T) {
 		})
 	}
 }
+
+// decision "circuit-breaker": lookups of an account whose circuit is open start with the slots of a slow platform. A
+// quick call proves the platform.
+func TestSlotsOfOpenCircuit(t *testing.T) {
+	open := requirementOf(lookupOf, "sandbox")
+	open.startsSlow = true
+	needed := func(int) requirement { return open }
+	slots := &slotTable{}
+	all, last := slots.fill(needed)
+	if len(all) != 2 || last != queued {
+		t.Errorf("%d slots, then %v; want 2, and the next key waits", len(all), last)
+	}
+	slots.release(all[0], quickCall)
+	more, _ := slots.fill(needed)
+	if got := slots.usage(open.dependencies[0]).running; got != 32 {
+		t.Errorf("%d slots after a quick call, %d of them new; want 32", got, len(more))
+	}
+}

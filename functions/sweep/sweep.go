@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
@@ -36,6 +37,9 @@ type Sweep struct {
 	Messages  ledger.MessageIndex
 	Confirmer *confirm.Confirmer
 	Courier   *delivery.Courier
+	// Circuits are those of the operators' accounts, nil for none. ReadCircuits reads the accounts that are in use.
+	Circuits     *circuit.Circuits
+	ReadCircuits func(ctx context.Context)
 	// StackName is the name of the deployed stack, a dimension of the metrics.
 	StackName string
 	// PollSchedule has the wait before each lookup of a pending payment; the last wait repeats.

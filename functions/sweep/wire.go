@@ -1,6 +1,9 @@
 package sweep
 
 import (
+	"context"
+
+	"mobilegateway/shared/operator"
 	"mobilegateway/shared/settings"
 	"mobilegateway/shared/wiring"
 )
@@ -9,11 +12,15 @@ import (
 func New(parts *wiring.Dependencies) (wiring.Handler, error) {
 	store := parts.LedgerStore()
 	handler := &Sweep{
-		Queue:             store,
-		Book:              parts.Book(store),
-		Messages:          store,
-		Confirmer:         parts.Confirmer(),
-		Courier:           parts.Courier(),
+		Queue:     store,
+		Book:      parts.Book(store),
+		Messages:  store,
+		Confirmer: parts.Confirmer(),
+		Courier:   parts.Courier(),
+		Circuits:  parts.Circuits(),
+		ReadCircuits: func(ctx context.Context) {
+			_ = parts.ReadCircuits(ctx, operator.AccountPay) // the others are read beside their lookups
+		},
 		StackName:         parts.StackName(),
 		PollSchedule:      parts.Env.Durations(settings.PollSchedule),
 		PaymentLifetime:   parts.Env.Duration(settings.PaymentLifetime),

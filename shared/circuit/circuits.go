@@ -96,7 +96,7 @@ func (c *Circuits) Read(accounts []string, operation string) {
 	for _, account := range accounts {
 		c.Phase(Key{account, operation})
 	}
-	c.await()
+	c.Wait()
 }
 
 // read reads one state. A newer one that the process has written meanwhile stays.
@@ -130,8 +130,8 @@ func (c *Circuits) start(run func()) {
 	})
 }
 
-// await waits for the goroutines that run, each at most for storeTimeout.
-func (c *Circuits) await() {
+// Wait waits for the reads and writes that run, at most a second. It is Finish for a function without a request.
+func (c *Circuits) Wait() {
 	if c == nil {
 		return
 	}
@@ -157,7 +157,7 @@ func (c *Circuits) Finish(line *telemetry.LogLine) {
 		c.startWrite(key, &report{probe: probe.lapse})
 	}
 	c.mutex.Unlock()
-	c.await()
+	c.Wait()
 	c.mutex.Lock()
 	line.Add(telemetry.OpenedCircuits, c.opened)
 	line.Add(telemetry.ClosedCircuits, c.closed)

@@ -54,6 +54,7 @@ type Dependencies struct {
 	rings        []*keyring.RefreshingRing
 	directory    *operator.DriverDirectory // made on first use
 	circuits     *circuit.Circuits         // made on first use; nil for none
+	readCircuits func(ctx context.Context, operation string) error
 	// initTasks run in the init phase. warmsDynamoDB is set once they include the connection to DynamoDB.
 	initTasks     []func(context.Context) error
 	warmsDynamoDB bool
@@ -207,6 +208,7 @@ func (d *Dependencies) Circuits() *circuit.Circuits {
 			ProbeLapse: d.Env.Duration(settings.OperatorTimeout) + probeMargin,
 			Start:      d.Start, Await: d.Await, After: d.After,
 		}
+		d.readCircuits = d.ReadCircuits
 	}
 	return d.circuits
 }
@@ -238,7 +240,7 @@ func (d *Dependencies) APIHandler(operation, baseURL string, routes ...apigw.Rou
 			d.circuits.Finish(line)
 		}}
 	if d.circuits != nil {
-		d.initTasks = append(d.initTasks, func(ctx context.Context) error { return d.ReadCircuits(ctx, operation) })
+		d.initTasks = append(d.initTasks, func(ctx context.Context) error { return d.readCircuits(ctx, operation) })
 	}
 	if err := d.ValidateAndWarm(); err != nil {
 		return nil, err
