@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/shared/settings"
 	"mobilegateway/world/operators/sandbox"
 	"mobilegateway/world/template"
 )
@@ -213,6 +214,9 @@ func (r *Gateway) functionEnvironment(f template.Function) map[string]string {
 	}
 	environment["ALLOW_LOOPBACK"] = "true"
 	environment["SPEED"] = strconv.Itoa(r.config.Speed)
+	if !r.config.Stubs { // the sandbox's failures must stay what the digits say, in any number
+		environment[settings.AccountConcurrency] = ""
+	}
 	maps.Copy(environment, r.config.EnvOverrides)
 	return environment
 }
