@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -218,6 +219,17 @@ func (g *gateway) fetchToken(t *testing.T) {
 	}
 }
 
+// loseResponses sends a payment and an SMS whose connections are cut: the first failure of an account is written
+// (decision "circuit-breaker"). That of a charge is in chargeLate.
+func (g *gateway) loseResponses(t *testing.T, notify string) {
+	t.Helper()
+	g.pay(t, g.info.Merchant+"_1006", "+2250700001005", notify)
+	header := g.smsHeaders()
+	header["X-Operator-ISE2"] = "late-alias-1005"
+	body := strings.ReplaceAll(smsBody(notify), `"s1"`, `"lost"`)
+	g.mustSend(t, http.StatusGatewayTimeout, http.MethodPost, g.info.BaseURL+smsPath, body, header)
+}
+
 // newShop returns a merchant's server. It fails the first attempt of each notification, so that the sweep delivers it.
 // /gone responds 410 at once, and /left at the second attempt.
 func newShop(t *testing.T) string {
@@ -260,6 +272,7 @@ func TestRolesMatchObservedCalls(t *testing.T) {
 	g.payAt(t, "mtn", g.info.Merchant+"_1004", "+2250500000000", other+"/")
 	g.payAt(t, "mtn", g.info.Merchant+"_1005", "+2250500001011", other+"/")
 	g.sendSMS(t, shop+"/")
+	g.loseResponses(t, shop+"/")
 	g.exceedLimits(t, shop+"/")
 	g.sendWithoutRoute(t, shop+"/")
 
