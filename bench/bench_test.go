@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,11 @@ func checkCalls(t *testing.T, s *fixture) {
 		}
 		if cost.calls != kind.calls {
 			t.Errorf("%s makes the calls %+v, want %+v", kind.name, cost.calls, kind.calls)
+		}
+		const most = 30 // one of each account in the init phase, and one beside each request
+		reads := slices.Contains([]string{"charge", "pay", "sms"}, kind.function)
+		if reads != (cost.circuits > 0) || cost.circuits > most {
+			t.Errorf("%s reads circuits %d times, want at most %d, and some: %v", kind.name, cost.circuits, most, reads)
 		}
 		if cost.units != kind.units {
 			t.Errorf("%s costs the units %+v, want %+v", kind.name, cost.units, kind.units)

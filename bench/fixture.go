@@ -38,6 +38,7 @@ type fixture struct {
 	delays     delays
 	dynamo     *meter
 	billed     *unitCounter
+	circuits   *meter
 	operator   *meter
 	inbox      *meter // of the merchant
 	payer      *payer
@@ -87,12 +88,13 @@ func (s *fixture) startServices(ctx context.Context) error {
 	operator := http.NewServeMux()
 	s.billed = &unitCounter{next: dynamoDB}
 	s.dynamo = &meter{next: delayCalls(s.delays.table, s.billed), calls: map[string]int{}}
+	s.circuits = &meter{next: delayCalls(s.delays.table, dynamoDB), calls: map[string]int{}}
 	s.inbox = &meter{next: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), calls: map[string]int{}}
 	s.operator = &meter{next: delayCalls(s.delays.operator, keepAlive(operator)), calls: map[string]int{}}
 	s.endpoints = map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "BENCH", "AWS_SECRET_ACCESS_KEY": "bench",
 		"ALLOW_LOOPBACK":                   "true",
-		"AWS_ENDPOINT_URL_DYNAMODB":        s.serve(s.dynamo),
+		"AWS_ENDPOINT_URL_DYNAMODB":        s.serve(circuitReads{s.circuits, s.dynamo}),
 		"AWS_ENDPOINT_URL_SECRETS_MANAGER": s.serve(delayCalls(s.delays.secrets, secretsManager)),
 	}
 	client, err := awsclient.New(func(name string) string { return s.endpoints[name] })

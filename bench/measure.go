@@ -156,6 +156,7 @@ type batchResult struct {
 	memory    int64           // peak of its process, bytes
 	calls     callCounts      // of one request; all requests make the same calls
 	units     units           // the most of one request
+	circuits  int             // reads of circuits beside all requests; the other fields are without them
 }
 
 // runBatch sends a request for which the process reads merchant and secrets, and then number measured ones. If only the
@@ -185,8 +186,9 @@ func (s *fixture) runBatch(ctx context.Context, kind requestKind, from, number i
 // sendBatch sends the requests of a batch and counts the calls of each.
 func (s *fixture) sendBatch(
 	ctx context.Context, f *lambda.Function, kind requestKind, from, number int,
-) (batchResult, error) {
-	var b batchResult
+) (b batchResult, err error) {
+	s.drainCircuits()
+	defer func() { b.circuits = s.drainCircuits() }()
 	for i := range number + 1 {
 		event, err := s.prepare(ctx, kind, from+i)
 		if err != nil {
@@ -216,6 +218,12 @@ func (s *fixture) sendBatch(
 		b.durations, b.waits = append(b.durations, duration), append(b.waits, waited)
 	}
 	return b, nil
+}
+
+// drainCircuits returns the reads of circuits since it was last called.
+func (s *fixture) drainCircuits() int {
+	calls, _ := s.circuits.drain()
+	return calls["GetItem"]
 }
 
 // drainCalls returns the calls since it was last called, and how long they took.

@@ -64,6 +64,7 @@ func (r *report) programTable(b *strings.Builder) {
 }
 
 func (r *report) requestTable(b *strings.Builder) {
+	circuits := 0
 	columns := []string{
 		"Request", "DynamoDB writes", "reads", "queries, scans", "operator calls", "p50, ms", "p99, ms",
 		"of p50 waiting, ms", "CPU, ms", "peak memory, MB",
@@ -73,8 +74,10 @@ func (r *report) requestTable(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %s | %s | %s | %s | %.1f |\n", k.name,
 			k.calls.writes, k.calls.reads, k.calls.others, k.calls.operator,
 			millis(k.p50), millis(k.p99), millis(k.waited), millis(k.cpu), float64(k.memory)/1e6)
+		circuits += k.circuits
 	}
-	b.WriteString("\n")
+	fmt.Fprintf(b, "\nBeside all these requests the processes read circuits %d times. "+
+		"The tables do not count these reads.\n\n", circuits)
 }
 
 // unitTable has what DynamoDB bills for each kind of request, and for a payment with its callback and notification.
