@@ -124,7 +124,8 @@ func TestBody(t *testing.T) {
 	operationtest.Golden(t, "testdata/receipt.json", delivery.NotificationBody(message, *message.Outbox.Head(), ""))
 }
 
-// decision "charge-notif": the body is that of the charge's lookup, to which a refusal adds the charge's keys.
+// decision "charge-notif": the body is that of the charge's lookup when the outcome became known, to which a refusal
+// adds the charge's keys. The response that a retry makes after a manual resolution does not change it.
 func TestChargeBody(t *testing.T) {
 	e := &ledger.Entry{
 		Key: ledger.Key{Kind: ledger.Charge, ID: "c-1"}, Call: ledger.Call{State: ledger.Done},
@@ -135,6 +136,13 @@ func TestChargeBody(t *testing.T) {
 		return delivery.NotificationBody(e, ledger.Notification{Status: status}, "https://api.example.com")
 	}
 	operationtest.Golden(t, "testdata/charge-resolved.json", body(ledger.Successful))
+	e.Manual.Outcome = ledger.ManuallyApplied
+	e.Response = ledger.Response{Status: 201, Body: []byte(`{"amountTransaction":"of the retry"}`)}
+	operationtest.Golden(t, "testdata/charge-resolved.json", body(ledger.Successful))
+	e.Manual.Outcome = ""
+	if late := body(ledger.Successful); string(late) != string(e.Response.Body) {
+		t.Errorf("the notification of a late success is %s, want its response", late)
+	}
 	refusal := oneapi.Render(&fault.Fault{
 		Kind: fault.OperatorError, OperatorException: &fault.OperatorException{MessageID: "POL1000"},
 	})

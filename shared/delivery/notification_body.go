@@ -11,8 +11,10 @@ import (
 )
 
 // NotificationBody returns the JSON body of a notification: the payment notification of the specification, the SMS
-// delivery notification (decision "sms-receipts"), or what the lookup of a charge returns. A refusal has the charge's
-// keys besides, because it names no charge (decision "charge-notif"). baseURL is the address of the API.
+// delivery notification (decision "sms-receipts"), or what the lookup of a charge returned when its outcome became
+// known. A refusal has the charge's keys besides, because it names no charge (decision "charge-notif"). The body is made
+// of what was stored when the notification was queued, so that each attempt has the same one. baseURL is the address of
+// the API.
 func NotificationBody(e *ledger.Entry, n ledger.Notification, baseURL string) []byte {
 	switch e.Kind {
 	case ledger.Payment:
@@ -20,6 +22,10 @@ func NotificationBody(e *ledger.Entry, n ledger.Notification, baseURL string) []
 	case ledger.Charge:
 		if e.State == ledger.Refused {
 			return refusedChargeBody(e)
+		}
+		if e.Manual.Outcome == ledger.ManuallyApplied {
+			// It was queued without a response. One that a retry has made since must not change it.
+			return resource.ChargeBodyWithoutResponse(e, baseURL)
 		}
 		return resource.ChargeBody(e, baseURL)
 	}

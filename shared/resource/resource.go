@@ -76,6 +76,11 @@ func ChargeBody(e *ledger.Entry, base string) []byte {
 	if e.Response.Status != 0 {
 		return e.Response.Body
 	}
+	return ChargeBodyWithoutResponse(e, base)
+}
+
+// ChargeBodyWithoutResponse is ChargeBody of a charge as long as it has no stored response.
+func ChargeBodyWithoutResponse(e *ledger.Entry, base string) []byte {
 	status := StatusProcessing
 	if e.State == ledger.Done {
 		status = StatusCharged
