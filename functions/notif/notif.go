@@ -157,8 +157,9 @@ func (h *CallbackHandler) storeReport(
 		return h.Book.ApplyChange(ctx, entry, change)
 	}
 	updated, err := h.Confirmer.Store(ctx, req.LogLine, store, func(e *ledger.Entry) ledger.Transition {
+		wasFinal := e.StatusFinal() // then the notification is queued, and its body must not change
 		made := apply(e)
-		if made != ledger.NoTransition && e.Outbox.NotifToken == "" {
+		if made != ledger.NoTransition && !wasFinal && e.Outbox.NotifToken == "" {
 			e.Outbox.NotifToken = c.NotifToken
 		}
 		return made

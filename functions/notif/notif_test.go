@@ -114,6 +114,21 @@ func TestNotifTokenBeforeResponse(t *testing.T) {
 	}
 }
 
+// The notification of a final status keeps its body: a contradiction that has a notif_token is kept without it.
+func TestNotifTokenAfterFinalStatus(t *testing.T) {
+	k := newFixture(t, "cancelled")
+	e := k.StoreFinalPayment(order, ledger.Cancelled, func(e *ledger.Entry) { e.Request.Channel = "web" })
+	before := string(payment.NotificationBody(e, ledger.Cancelled))
+	k.AssertCommitted(t, newEvent(t, k).SetBodyPart("notif_token", "the-page's"))
+	after := k.MustGet(t, e)
+	if len(after.Conflicts) != 1 {
+		t.Errorf("conflicts %+v, want the contradiction", after.Conflicts)
+	}
+	if body := string(payment.NotificationBody(after, ledger.Cancelled)); body != before {
+		t.Errorf("the notification was\n%s\nand is\n%s", before, body)
+	}
+}
+
 // decision "pay-statuses": a status that is not final changes nothing, and needs no lookup.
 func TestStatusIsNotFinal(t *testing.T) {
 	k := newFixture(t, "Successful")
