@@ -40,7 +40,7 @@ func (a *attention) addEntry(e *ledger.Entry) {
 		last := conflicts[len(conflicts)-1]
 		view.Since, view.What = conflicts[0].At, waitsConflict
 		view.Detail = fmt.Sprintf("%s reported %s (%s), we have %s; operator's reference %s", last.Source, last.Status,
-			last.Reason, cmp.Or(string(e.Status), string(e.State)), cmp.Or(e.OperatorReference, "none"))
+			last.Reason, cmp.Or(string(e.Status), string(e.State)), cmp.Or(e.Reference(), "none"))
 		a.add(view, closing...)
 	}
 	for _, n := range openDeadLetters(e, closedAt) {

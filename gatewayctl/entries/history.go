@@ -65,7 +65,7 @@ func ViewOf(e *ledger.Entry) View {
 		},
 		Keys: Keys{
 			Correlator: e.Request.Correlator, ReferenceCode: e.Request.ReferenceCode, UpstreamKey: e.Route.UpstreamKey,
-			OperatorReference: cmp.Or(e.OperatorReference, e.Manual.Reference), PaymentID: e.Request.TransactionID,
+			OperatorReference: cmp.Or(e.Reference(), e.Manual.Reference), PaymentID: e.Request.TransactionID,
 		},
 		MSISDN: msisdn.Mask(e.PayerMSISDN()), NotifyURL: output.MaskQueries(e.Outbox.URL),
 		ResponseStatus: e.Response.Status, EverUnknown: e.EverUnknown, UserSMS: e.UserSMS.State,

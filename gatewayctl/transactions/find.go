@@ -22,7 +22,7 @@ func matchingField(e *ledger.Entry, value string) string {
 		{"order_id or id", e.ID}, {"clientCorrelator", e.Request.Correlator},
 		{"referenceCode", e.Request.ReferenceCode},
 		{"upstream key", e.Route.UpstreamKey}, {"Transaction-id", e.Request.TransactionID},
-		{"operator's reference", e.OperatorReference}, {"operator's reference", e.Claim.OperatorReference},
+		{"operator's reference", e.Reference()}, {"operator's reference", e.Claim.OperatorReference},
 		{"operator's reference", e.Manual.Reference},
 		{"reference", e.Request.Reference}, {"callbackData", e.Request.CallbackData},
 	}

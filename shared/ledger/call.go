@@ -35,10 +35,16 @@ type Call struct {
 	// OperatorReference is the operator's own id: serverReferenceCode, Transaction-id or the last segment of
 	// resourceURL.
 	OperatorReference string
+	// LateReference is that id of a payment whose final status came before the operator's response, without an id. Its
+	// notification was queued without the id, and stays so: each attempt under one webhook-id has the same body.
+	LateReference string
 	// DriverData is what the operator's driver needs for every later call: the operator's own key of the payment, or
 	// its page's token. "" for none.
 	DriverData string
 }
+
+// Reference is the operator's own id of the transaction, whenever it came; "" for none.
+func (c *Call) Reference() string { return cmp.Or(c.OperatorReference, c.LateReference) }
 
 // MaxCallAttempts bounds the attempts to call the operator that an entry remembers: the first one and the latest.
 const MaxCallAttempts = 10

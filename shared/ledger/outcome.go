@@ -247,14 +247,22 @@ func (o *CallOutcome) finishRefused(e *Entry, now time.Time) {
 	}
 }
 
-// store stores the response and the operator's values, unless there are some already.
+// store stores the response and the operator's values, unless there are some already. What the notification of a final
+// status was queued without does not come into it: each attempt under one webhook-id has the same body (decision
+// "notifications"). An SMS has neither value in its notification, and needs its reference for its receipts.
 func (o *CallOutcome) store(e *Entry) {
 	if e.Response.Status == 0 && o.ResponseStatus != 0 {
 		e.Response = Response{Status: o.ResponseStatus, Body: o.ResponseBody}
 	}
+	e.DriverData = cmp.Or(e.DriverData, o.DriverData)
+	if e.Kind == Payment && e.StatusFinal() {
+		if e.OperatorReference == "" {
+			e.LateReference = cmp.Or(e.LateReference, o.OperatorReference)
+		}
+		return
+	}
 	e.OperatorReference = cmp.Or(e.OperatorReference, o.OperatorReference)
 	e.Outbox.NotifToken = cmp.Or(e.Outbox.NotifToken, o.NotifToken)
-	e.DriverData = cmp.Or(e.DriverData, o.DriverData)
 }
 
 // MarkLapsed applies the end of a reservation's lease, LapseMargin later: the entry is unknown, and the sweep processes

@@ -174,6 +174,35 @@ func TestOutcomeByAFormerOwner(t *testing.T) {
 	}
 }
 
+// decision "notifications": the notification of a final status takes the operator's id and the notif_token, so a
+// response after it changes neither. The id is kept beside it.
+func TestReferenceAfterFinalStatus(t *testing.T) {
+	withID := func(e *ledger.Entry) {
+		e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Cancelled, OperatorReference: "op-f"}, start)
+	}
+	paged := done
+	paged.NotifToken = "nt"
+	for name, c := range map[string]struct {
+		kind                   ledger.Kind
+		before                 func(*ledger.Entry)
+		reference, late, token string
+	}{
+		"a pending payment":                    {ledger.Payment, nil, "op", "", "nt"},
+		"a claimed success":                    {ledger.Payment, claimed(ledger.Successful), "op", "", "nt"},
+		"a payment that ended without an id":   {ledger.Payment, finalStatus(ledger.Cancelled), "", "op", ""},
+		"a payment that ended with another id": {ledger.Payment, withID, "op-f", "", ""},
+		"an SMS, which must be bound":          {ledger.SMS, receipt(ledger.DeliveredToTerminal), "op", "", "nt"},
+		"a charge, manually resolved": {ledger.Charge, func(e *ledger.Entry) { e.State = ledger.Done },
+			"op", "", "nt"},
+	} {
+		e := entryAfter(c.kind, c.before, outcome(paged), outcome(paged))
+		if e.OperatorReference != c.reference || e.LateReference != c.late || e.Outbox.NotifToken != c.token {
+			t.Errorf("%s: reference %q, late %q, token %q; want %q, %q, %q", name, e.OperatorReference,
+				e.LateReference, e.Outbox.NotifToken, c.reference, c.late, c.token)
+		}
+	}
+}
+
 // decision "released": a released attempt may have been sent, so no later attempt unbinds its body.
 func TestUnbindAfterARelease(t *testing.T) {
 	e := entryAfter(ledger.Payment, outcome(released), takeOver)

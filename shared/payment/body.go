@@ -72,7 +72,7 @@ type body struct {
 // ResponseBody returns the body of the tpe and ussd response, and of getStatus, without otp_code.
 func ResponseBody(e *ledger.Entry, status ledger.Status) []byte {
 	b := newBody(e, status)
-	b.Meta.Type = TypeResponse
+	b.Meta.Type, b.ExtTransactionID = TypeResponse, e.Reference()
 	return strictjson.Marshal(b)
 }
 
@@ -89,7 +89,7 @@ func InsertOTP(stored []byte, otp string) []byte {
 }
 
 // NotificationBody returns the body of the merchant's notification of a status. On the web channel it has notif_token,
-// which the merchant compares.
+// which the merchant compares. It has what was known when it was queued, so that each attempt has the same body.
 func NotificationBody(e *ledger.Entry, status ledger.Status) []byte {
 	b := newBody(e, status)
 	b.Meta.Type = TypeNotification

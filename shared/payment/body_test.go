@@ -66,6 +66,17 @@ func TestFailureReason(t *testing.T) {
 	}
 }
 
+// decision "notifications": an operator's id that came after the final status is in getStatus, not in the notification.
+func TestLateReference(t *testing.T) {
+	e := newPayment("web")
+	e.OperatorReference, e.LateReference = "", "late"
+	notified := decodeFields(t, payment.NotificationBody(e, ledger.Cancelled))["extTransaction-id"]
+	read := decodeFields(t, payment.ResponseBody(e, ledger.Cancelled))["extTransaction-id"]
+	if notified != "" || read != "late" {
+		t.Errorf("the notification has %q, getStatus %q; want \"\" and \"late\"", notified, read)
+	}
+}
+
 // specification, Mobile money response and Payment notification.
 func TestGolden(t *testing.T) {
 	withOTP := payment.InsertOTP(payment.ResponseBody(newPayment("ussd"), ledger.Pending), "1234")

@@ -76,6 +76,7 @@ var fields = []field{
 	{"bo", "response_body", func(e *entry) any { return (*packed)(&e.Response.Body) }},
 	{"ct", "call_attempts", func(e *entry) any { return &e.Call.Attempts }},
 	{"opr", "operator_reference", func(e *entry) any { return &e.OperatorReference }},
+	{"opl", "late_operator_reference", func(e *entry) any { return &e.LateReference }},
 	{"ti", "transaction_id", func(e *entry) any { return &e.Request.TransactionID }},
 	{"ms", "merchant_state", func(e *entry) any { return &e.Request.State }},
 	{"mr", "merchant_reference", func(e *entry) any { return &e.Request.Reference }},

@@ -212,7 +212,12 @@ func addPayments(t *testing.T, add adder) {
 	add("cancelled", "web", outcome(succeeded), final(ledger.Cancelled, ""))
 	add("expired", "web", outcome(succeeded), func(e *ledger.Entry) { e.Expire(time.Hour, later(61)) })
 	add("final before its response", "web", final(ledger.Successful, ""))
-	add("final, then its response", "web", final(ledger.Successful, ""), outcome(succeeded))
+	add("final, then its response", "web", final(ledger.Successful, ""), outcome(succeeded), func(e *ledger.Entry) {
+		e.Outbox.NotifToken = succeeded.NotifToken // as a former version stored it
+	})
+	add("final without the operator's id, then its response", "web", func(e *ledger.Entry) {
+		e.ApplyFinalStatus(ledger.StatusReport{Status: ledger.Cancelled, Source: "callback"}, later(4))
+	}, outcome(succeeded))
 	add("never sent", "web", outcome(noProof), func(e *ledger.Entry) { e.EndNeverSent(later(5)) })
 	add("never sent after 201", "web", outcome(pendingResponse), func(e *ledger.Entry) { e.EndNeverSent(later(5)) })
 	add("claimed", "web", outcome(succeeded), claim(ledger.Successful))
