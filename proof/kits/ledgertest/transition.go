@@ -127,8 +127,8 @@ var parts = []part{
 		return !slices.Equal(a.Call.Attempts, b.Call.Attempts)
 	}},
 	{ledger.PartOperator, "operator's id", func(a, b *ledger.Entry) bool {
-		return a.OperatorReference != b.OperatorReference || a.Payer != b.Payer ||
-			a.Outbox.NotifToken != b.Outbox.NotifToken
+		return a.OperatorReference != b.OperatorReference || a.LateReference != b.LateReference ||
+			a.Payer != b.Payer || a.Outbox.NotifToken != b.Outbox.NotifToken
 	}},
 	{ledger.PartDriverData, "driver's data", func(a, b *ledger.Entry) bool { return a.DriverData != b.DriverData }},
 	{ledger.PartResponse, "response", func(a, b *ledger.Entry) bool {
