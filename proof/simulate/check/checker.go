@@ -48,8 +48,9 @@ func New(d *deployment.Deployment, streamOff *outside.Window) *Checker {
 		ends: ends{
 			b, map[string]deployment.Invocation{}, map[string]time.Time{}, map[string][]time.Time{},
 		},
-		notifications: notifications{base: b}, callbacks: callbacks{base: b, released: map[ledger.Key]bool{}},
-		isolation: isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
+		notifications: notifications{base: b, bodies: map[string][]byte{}},
+		callbacks:     callbacks{base: b, released: map[ledger.Key]bool{}},
+		isolation:     isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
 		writes: writes{b}, reasons: reasons{b}, invocations: invocations{b}, rates: rates{b, map[string][]time.Time{}},
 	}
 	d.Observer = c
@@ -202,6 +203,7 @@ func (c *Checker) Notified(s *fixture.Shop, receipt outside.Receipt) {
 			receipt.Status, receipt.Order, receipt.ID)
 	}
 	c.notifications.received(s, receipt)
+	c.notifications.sameBody(s, receipt)
 	c.security.merchantGot(s, receipt.Body)
 	c.facts.notified(s, receipt)
 	c.reasons.failed(receipt.Order, receipt.Body)

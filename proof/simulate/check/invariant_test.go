@@ -14,7 +14,7 @@ var invariantRow = regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]+) \| [^|]*\|$`)
 func TestSentences(t *testing.T) {
 	all := []invariant{
 		oneEffect, finalOutcomes, sameResponse, statusOrder, confidentiality, exactAmounts, finalOrListed, keptReports,
-		isolated, alarmsEnd, tableOfWrites, trueReasons, nothingAfterReturn, operatorsLimits,
+		isolated, alarmsEnd, tableOfWrites, trueReasons, nothingAfterReturn, operatorsLimits, oneBody,
 	}
 	page, err := os.ReadFile("../../../docs/reliability.md")
 	if err != nil {

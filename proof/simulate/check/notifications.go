@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"net/url"
 	"slices"
 	"time"
@@ -18,6 +19,8 @@ const keptReports invariant = "8: Each new status has its notification, and so h
 	"has its entry's `webhook-id`, and a replay goes to the merchant's present address. A callback that got 2xx is " +
 	"reflected in the entry, and a correct one never gets 404. A poison record does not fail its batch. Without " +
 	"faults the payer's SMS is sent"
+
+const oneBody invariant = "15: No merchant gets two notifications with different bodies under one `webhook-id`"
 
 const (
 	// deliveryBound: a notification is delivered, or is a dead letter. The longest wait of the schedule is 24 hours
@@ -48,7 +51,8 @@ var retryWaits = []time.Duration{
 // notifications checks that no notification is lost.
 type notifications struct {
 	*base
-	unmoved int // retries that come after exactly the wait of the schedule
+	unmoved int               // retries that come after exactly the wait of the schedule
+	bodies  map[string][]byte // the first body by the merchant's name and the webhook-id
 }
 
 // hasID returns a function that reports whether a notification has an id.
@@ -182,6 +186,18 @@ func (c *notifications) payerSMS(t transition) {
 	isGivenUp := before == ledger.UserSMSDue && (after == ledger.UserSMSFailed || after == ledger.UserSMSUnknown)
 	if isGivenUp && time.Since(history.Latest(t.after.FinalAt, c.CalmFrom)) > payerSMSBound {
 		c.fail(keptReports, "%s: the payer's SMS is %s, and nothing failed", t.key, after)
+	}
+}
+
+// sameBody checks that a notification has the body of the first one under its webhook-id.
+func (c *notifications) sameBody(s *fixture.Shop, receipt outside.Receipt) {
+	name := s.Name + " " + receipt.ID
+	first, isKnown := c.bodies[name]
+	if !isKnown {
+		c.bodies[name] = receipt.Body
+	} else if !bytes.Equal(first, receipt.Body) {
+		c.fail(oneBody, "%s got for %q under the webhook-id %q first %s, then %s", s.Name, receipt.Order, receipt.ID,
+			first, receipt.Body)
 	}
 }
 
