@@ -13,6 +13,8 @@ const (
 	SlowAfter = 3 * time.Second
 	// MaxOpenTime bounds the time for which a person opens a circuit.
 	MaxOpenTime = 24 * time.Hour
+	// Window is the time whose results decide whether a circuit opens.
+	Window = windowSlots * slotLength * time.Millisecond
 )
 
 // The rules, with times in milliseconds.

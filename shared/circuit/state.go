@@ -15,7 +15,8 @@ type State struct {
 	// lapse.
 	Successes int64
 	Probes    []int64
-	// Results are those of the last window, by slot. They stay empty while the circuit is open.
+	// Results are those of the last window, by slot. While the circuit is open they are those that opened it, for people:
+	// they decide nothing any more.
 	Results []Results
 
 	writer int64 // random: who wrote the state
@@ -96,6 +97,9 @@ func (s *State) apply(r *report, now, maxSlow int64) bool {
 	case HalfOpen:
 		return s.endProbe(r, now)
 	}
+	if s.OpenedAt != 0 {
+		s.Results = nil // they opened the circuit
+	}
 	s.Results = merge(s.Results, r.results, now)
 	for i := range s.Results { // a success took back what no write has counted
 		one := &s.Results[i]
@@ -105,8 +109,9 @@ func (s *State) apply(r *report, now, maxSlow int64) bool {
 	if hasFailure(r.results) {
 		s.SuspectUntil = now + suspectTime
 	}
-	if s.mustOpen(now, maxSlow) {
+	if results := s.Results; s.mustOpen(now, maxSlow) {
 		s.open(now, openTime)
+		s.Results = results
 	}
 	return len(r.results) > 0
 }
@@ -140,14 +145,27 @@ func (s *State) endProbe(r *report, now int64) bool {
 
 // mustOpen reports whether the results open a closed circuit.
 func (s *State) mustOpen(now, maxSlow int64) bool {
-	var failures, successes, held int64
+	sum := s.sum(now)
+	return sum.Failures >= minFailures && sum.Failures >= sum.Successes || sum.Slow > maxSlow
+}
+
+// sum adds up the results of the window at a time, and the slow calls that may still hold concurrency. Its slot is the
+// first one with a failure.
+func (s *State) sum(now int64) (sum Results) {
 	for _, r := range s.Results {
-		failures, successes = failures+r.Failures, successes+r.Successes
-		if slotOf(now)-r.Slot < heldSlots {
-			held += r.Slow
+		age := slotOf(now) - r.Slot
+		if age >= windowSlots || age < -windowSlots {
+			continue
+		}
+		if r.Failures > 0 && (sum.Slot == 0 || r.Slot < sum.Slot) {
+			sum.Slot = r.Slot
+		}
+		sum.Failures, sum.Successes = sum.Failures+r.Failures, sum.Successes+r.Successes
+		if age < heldSlots {
+			sum.Slow += r.Slow
 		}
 	}
-	return failures >= minFailures && failures >= successes || held > maxSlow
+	return sum
 }
 
 // takeProbe adds a probe unless too many are outstanding, and returns when it lapses; 0 for none. A lapsed probe makes
