@@ -18,6 +18,8 @@ import (
 	"mobilegateway/gatewayctl/auditlog"
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/shared/awsclient"
+	"mobilegateway/shared/circuit"
+	circuitdynamo "mobilegateway/shared/circuit/dynamo"
 	"mobilegateway/shared/dailyamount"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/limit"
@@ -112,12 +114,14 @@ func Connect(env System, p Names) (*Stores, error) {
 		Sleep:          pause.For,
 	}
 	stores.connectAudit(client, env, p)
-	// Only a refund of a daily amount and the rate of lookups need this table. Without it unknown resolve refuses
-	// entries that may need a refund, and lookups are not limited.
+	// Only a refund of a daily amount, the rate of lookups and the circuits need this table. Without it unknown resolve
+	// refuses entries that may need a refund, lookups are not limited, and the commands of circuits refuse.
 	if p.LimitTable != "" {
 		limits := limitdynamo.New(tables, p.LimitTable)
 		stores.DailyAmounts = &dailyamount.Counter{Store: limits, Now: env.Now, Rand: env.Rand, Sleep: pause.For}
 		stores.LookupRates = limit.NewRateLimiter(limits, env.Now)
+		store := circuitdynamo.New(tables, p.LimitTable)
+		stores.Circuits = &circuit.Writer{Store: store, Now: env.Now, Rand: env.Rand}
 	}
 	return stores, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
@@ -34,7 +35,7 @@ type System struct {
 type Names struct {
 	LedgerTable       string `variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions."`
 	MerchantTable     string `variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants."`
-	LimitTable        string `variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of merchants' limits."`
+	LimitTable        string `variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of limits and circuits."`
 	OperatorSecret    string `variable:"OPERATOR_CREDENTIALS_SECRET" placeholder:"NAME" help:"Operator secret."`
 	TokenKeySecret    string `variable:"TOKEN_KEY_SECRET" placeholder:"NAME" help:"Private token key secret."`
 	CallbackKeySecret string `variable:"CALLBACK_KEY_SECRET" placeholder:"NAME" help:"Callback key secret."`
@@ -65,6 +66,7 @@ type Stores struct {
 	EndpointHealth webhook.HealthStore
 	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
 	LookupRates    *limit.RateLimiter   // nil without LIMIT_TABLE: lookups are then not limited
+	Circuits       *circuit.Writer      // nil without LIMIT_TABLE: the commands of circuits then refuse
 	Secrets        SecretStore
 	Audit          auditlog.Log
 	AuditCopies    auditlog.Copies // nil if the deployment names no log group: nothing can be changed
@@ -83,6 +85,11 @@ func (s Stores) ReadOnly() *Stores {
 		amounts := *s.DailyAmounts
 		amounts.Store = readOnlyAmounts{}
 		s.DailyAmounts = &amounts
+	}
+	if s.Circuits != nil {
+		circuits := *s.Circuits
+		circuits.Store = readOnlyCircuits{circuits.Store}
+		s.Circuits = &circuits
 	}
 	return &s
 }
@@ -146,6 +153,19 @@ type readOnlyAmounts struct{}
 // Adjust accepts every adjustment.
 func (readOnlyAmounts) Adjust(context.Context, dailyamount.Adjustment) (dailyamount.AdjustmentResult, error) {
 	return dailyamount.AdjustmentResult{Applied: true}, nil
+}
+
+type readOnlyCircuits struct{ circuit.Store }
+
+// Swap checks that the store has the form that was read.
+func (r readOnlyCircuits) Swap(
+	ctx context.Context, key circuit.Key, old, next string, _ time.Time,
+) (current string, swapped bool, err error) {
+	stored, err := r.Load(ctx, key)
+	if err != nil || stored != old {
+		return stored, false, err
+	}
+	return next, true, nil
 }
 
 // StoredSecret is a secret as it was read. Value is nil if it has none yet. Revision identifies what was read: Put
