@@ -16,6 +16,7 @@ import (
 	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/proof/kits/storetest"
+	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/pause"
@@ -33,6 +34,7 @@ type Tool struct {
 	Audit     *Audit
 	Logs      *Logs // of a tool with real stores
 	Health    *storetest.EndpointHealth
+	Circuits  *storetest.Circuits
 	limits    *storetest.Limits
 	random    *rand.Rand
 	Connect   func(deployment.System, deployment.Names) (*deployment.Stores, error)
@@ -47,10 +49,10 @@ func New(t *testing.T) *Tool {
 	}
 	d := &Tool{
 		Tool: tool, T: t, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Merchants: storetest.NewMerchants(),
-		Ledger: storetest.NewLedger(t),
-		Vault:  &Secrets{map[string][]byte{}, map[string]int{}, 0},
-		Audit:  &Audit{Records: map[string]auditlog.Record{}},
-		limits: storetest.NewLimits(), random: rand.New(rand.NewSource(1)),
+		Ledger:   storetest.NewLedger(t),
+		Vault:    &Secrets{map[string][]byte{}, map[string]int{}, 0},
+		Audit:    &Audit{Records: map[string]auditlog.Record{}},
+		Circuits: storetest.NewCircuits(), limits: storetest.NewLimits(), random: rand.New(rand.NewSource(1)),
 		Variables: map[string]string{
 			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_CREDENTIALS_SECRET": "operators",
 			"TOKEN_KEY_SECRET": "token-keys", "TOKEN_PUBLIC_KEY_SECRET": "token-public-keys",
@@ -66,7 +68,8 @@ func New(t *testing.T) *Tool {
 func (d *Tool) Stores() *deployment.Stores {
 	amounts := &dailyamount.Counter{Store: d.limits, Now: d.Clock(), Rand: d.random, Sleep: pause.For}
 	return &deployment.Stores{Merchants: d.Merchants, Ledger: d.Ledger, EndpointHealth: d.Health, DailyAmounts: amounts,
-		Secrets: d.Vault, Audit: d.Audit, AuditCopies: d.Audit,
+		Circuits: &circuit.Writer{Store: d.Circuits, Now: d.Clock(), Rand: d.random},
+		Secrets:  d.Vault, Audit: d.Audit, AuditCopies: d.Audit,
 		Caller: func(context.Context) (string, error) { return "local:ama@host", nil }}
 }
 
