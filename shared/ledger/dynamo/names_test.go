@@ -82,7 +82,7 @@ func TestChargeCostsOneOrTwoWriteUnits(t *testing.T) {
 	attempt := ledger.CallAttempt{
 		At: e.CreatedAt, Millis: 20000, Outcome: ledger.CallUnknown, Reason: "timeout", Response: 504,
 	}
-	for failed, units := range map[int]int{0: 1, 1: 2, ledger.MaxCallAttempts: 2} {
+	for failed, units := range map[int]int{0: 1, 1: 1, ledger.MaxCallAttempts: 2} {
 		e.Call.Attempts = slices.Repeat([]ledger.CallAttempt{attempt}, failed)
 		encoded, err := Encode(e)
 		if err != nil {
@@ -93,6 +93,59 @@ func TestChargeCostsOneOrTwoWriteUnits(t *testing.T) {
 		if limit := units * writeUnit; size >= limit {
 			t.Errorf("the item has %d bytes with %d failed attempts, want under %d", size, failed, limit)
 		}
+	}
+}
+
+// finalPayment is a realistic payment after its final status was stored, which is when its item is largest.
+func finalPayment() *ledger.Entry {
+	at := time.Date(2026, 11, 21, 10, 30, 0, 123e6, time.UTC)
+	order, merchantID := "KarangueShop_2026-000184467", "mfrggzdfmztwq2lk"
+	e := &ledger.Entry{
+		Key:      ledger.Key{Kind: ledger.Payment, ID: order},
+		Merchant: ledger.Merchant{ID: merchantID, Name: "KarangueShop"},
+		Request: ledger.Request{
+			Fingerprint: ledger.Fingerprint([]byte("{}"), "alias", "SN"), Channel: "ussd", Lang: "fr",
+			TransactionID: "93d7e89f-c6d5-88e5-a850-b7b8978e3ceb", State: "7f9c2ba4-e88f-827d-6160-45507605853e",
+			Reference: "KarangueShop", MSISDN: "0700000000", CountryAsSent: "SN",
+		},
+		Route: ledger.Route{
+			UpstreamKey: order, Country: "SN", Operator: "orange", Account: "sn-main", CallbackKeys: []int{1},
+		},
+		Amount: ledger.Amount{Minor: 12500, Currency: "XOF", AsSent: "12500"},
+		Call:   ledger.Call{LeaseUntil: at.Add(25 * time.Second)},
+		Outbox: ledger.Outbox{URL: "https://api.karangue.example.com/webhooks/mobile-money", From: "p"},
+	}
+	e.BeginReservation("AbCdEfGhIjKlMnOpQrStUv", at)
+	e.ApplyOutcome(e.Owner, ledger.CallOutcome{
+		Call:  ledger.CallResult{Outcome: ledger.CallSucceeded, HTTPStatus: 201},
+		State: ledger.Done, ResponseStatus: 201, OperatorReference: "f4a03bca-1e21-4e41-9887-da491b2d8160",
+		ResponseBody: []byte(`{"meta":{"type":"payment","source":"orange","channel":"ussd"},"status":"pending",` +
+			`"amount":"12500","order-id":"` + order + `","currency":"XOF","reference":"KarangueShop",` +
+			`"country-code":"SN","state":"` + e.Request.State + `","user_msisdn":"0700000000",` +
+			`"Transaction-id":"` + e.Request.TransactionID + `","date":"2026-11-21 10:30:01",` +
+			`"intTransaction-id":"` + e.Request.TransactionID + `",` +
+			`"extTransaction-id":"f4a03bca-1e21-4e41-9887-da491b2d8160",` +
+			`"statusDescription":"Payment is waiting for the customer's approval"}`),
+	}, at.Add(time.Second))
+	e.ApplyFinalStatus(ledger.StatusReport{
+		Status: ledger.Successful, Source: ledger.SourceCallback, MSISDN: "0700000000", UserSMS: true,
+	}, at.Add(20*time.Second))
+	e.Version, e.Writer, e.UpdatedAt = 3, "VuTsRqPoNmLkJiHgFeDcBa", at.Add(20*time.Second)
+	e.Reschedule()
+	return e
+}
+
+// TestPaymentCostsOneWriteUnit checks that no write of a usual payment costs two units: its last ones are the largest.
+func TestPaymentCostsOneWriteUnit(t *testing.T) {
+	encoded, err := Encode(finalPayment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := itemSize(t, encoded)
+	t.Logf("%d bytes", size)
+	if encoded[attributeWakesRelay] == nil || size >= writeUnit {
+		t.Errorf("a final payment has %d bytes and the attributes %v, want under %d with a notification", size,
+			slices.Sorted(maps.Keys(encoded)), writeUnit)
 	}
 }
 
