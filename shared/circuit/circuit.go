@@ -1,9 +1,11 @@
 // Package circuit is the circuit breaker of an operation at a platform account (decision "circuit-breaker"). While an
 // account does not respond, new transactions are refused at once, so that it does not hold the whole gateway.
 //
-// State is the pure state machine, which all processes share in one item of an account. Circuits is what one process
-// knows of it. The package knows neither HTTP nor DynamoDB; package circuit/dynamo stores the states. Its invariants: a
-// healthy account costs no write, and a state that cannot be read or trusted counts as closed.
+// State is the pure state machine, which all processes share in one item of an account. Circuits is the view that one
+// process has of it. The package does not depend on HTTP or DynamoDB; package circuit/dynamo stores the states. Its
+// invariants: a healthy account costs no write, and a state that cannot be read or trusted counts as closed.
+//
+// A tool reads a state by Store.Load, Decode and Summarize. It opens and closes a circuit by Writer.Change.
 package circuit
 
 import "time"
@@ -23,9 +25,9 @@ const (
 	// that differ also as many in the future.
 	slotLength  = 5_000
 	windowSlots = 6
-	// heldSlots bounds how long a slow call counts as one that holds concurrency, because a process may die in it: a
-	// function lives for 20 s after the start of a call.
-	heldSlots = 4
+	// waitSlots bounds how long a slow call counts as one that waits, because a process may die in it. A function ends
+	// at most 20 s after the start of a call.
+	waitSlots = 4
 	// minFailures is the number of failures in a window that opens a circuit, if they are also half of the results.
 	minFailures = 10
 	// suspectTime is how long all processes write their results after a failure.

@@ -88,8 +88,8 @@ func hasFailure(all []Results) bool {
 	return false
 }
 
-// apply changes the state by a report, and reports whether it changed. A state that ended by itself begins anew. While
-// the circuit is open only the end of an outstanding probe changes it: a lapsed probe's end counts no more.
+// apply changes the state by a report, and reports whether it changed. A state that ended by itself begins again. While
+// the circuit is open only the end of an outstanding probe changes it: a lapsed probe's end has no effect.
 func (s *State) apply(r *report, now, maxSlow int64) bool {
 	switch s.phase(now) {
 	case Open:
@@ -161,7 +161,7 @@ func (s *State) sum(now int64) (sum Results) {
 			sum.Slot = r.Slot
 		}
 		sum.Failures, sum.Successes = sum.Failures+r.Failures, sum.Successes+r.Successes
-		if age < heldSlots {
+		if age < waitSlots {
 			sum.Slow += r.Slow
 		}
 	}

@@ -29,11 +29,11 @@ var codePaths = []string{
 	"requestError.serviceException.messageId", "requestError.policyException.messageId",
 }
 
-// policyRefusal begins the codes by which a platform of the specification's protocol refuses a payer.
+// policyRefusal begins the codes of a platform of the specification's protocol that refuses a payer.
 const policyRefusal = "POL"
 
 // evidence returns what an exchange shows about the account. A 5xx with a readable code is a response of the platform's
-// application. A rate limit and refused credentials show nothing: what stands before the platform may send them.
+// application. A rate limit and refused credentials show nothing: a gateway before the platform may send them.
 func (x *Exchange) evidence() circuit.Evidence {
 	switch {
 	case errors.Is(x.Err, context.DeadlineExceeded):
