@@ -23,7 +23,7 @@ type Circuits struct {
 	timers  []func()
 }
 
-// UseCircuits gives the fixture's pipeline circuits, which are closed. Only the test runs their timers.
+// UseCircuits adds circuits to the fixture's pipeline, which are closed. Only the test runs their timers.
 func (f *Fixture) UseCircuits() *Circuits {
 	c := &Circuits{Store: storetest.NewCircuits(), fixture: f}
 	f.Pipeline.Circuits = &circuit.Circuits{
