@@ -40,8 +40,8 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.waited += time.Since(started)
 }
 
-// circuitReads passes reads of circuits to a meter of their own, because a process makes them by time and not by request
-// (decision "circuit-breaker"). All other calls go to others.
+// circuitReads passes reads of circuits to a meter of their own, because a process makes them by time and not by
+// request (decision "circuit-breaker"). All other calls go to others.
 type circuitReads struct {
 	*meter
 	others http.Handler

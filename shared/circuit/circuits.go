@@ -20,7 +20,7 @@ const (
 	storeTimeout = time.Second
 )
 
-// Circuits is the view that one process has of the circuits that it uses. It reads and writes beside requests, so that no
+// Circuits is the view that one process has of the circuits that it uses. It reads and writes beside requests. So no
 // request waits for it except at its end (Finish) and for a probe. It is safe for concurrent use. nil has no circuits:
 // every one is closed.
 type Circuits struct {

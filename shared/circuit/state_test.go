@@ -1,6 +1,7 @@
 package circuit
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -289,7 +290,7 @@ func TestUnreadableForms(t *testing.T) {
 	}
 	for text, want := range cases {
 		got, err := Decode(text)
-		if err != want || got.phase(at(1)) != Closed || got.phase(at(35)) != Closed {
+		if !errors.Is(err, want) || got.phase(at(1)) != Closed || got.phase(at(35)) != Closed {
 			t.Errorf("%q: %v, phase %s; want %v, closed", text, err, got.phase(at(1)), want)
 		}
 	}

@@ -74,7 +74,7 @@ type routeReader struct {
 func (r routeReader) Routes(context.Context) (operator.Routes, error) { return r.routes, r.err }
 
 // brokenDriver has no usable account.
-type brokenDriver struct{ minimalStubDriver }
+type brokenDriver struct{}
 
 func (brokenDriver) FindAccount(context.Context, string, string) (string, error) {
 	return "", errors.New("no account")
