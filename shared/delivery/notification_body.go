@@ -11,10 +11,9 @@ import (
 )
 
 // NotificationBody returns the JSON body of a notification: the payment notification of the specification, the SMS
-// delivery notification (decision "sms-receipts"), or what the lookup of a charge returned when its outcome became
-// known. A refusal has the charge's keys besides, because it names no charge (decision "charge-notif"). The body is made
-// of what was stored when the notification was queued, so that each attempt has the same one. baseURL is the address of
-// the API.
+// delivery notification (decision "sms-receipts"), or the body of a charge's lookup. A refusal has the charge's keys
+// besides, because it names no charge (decision "charge-notif"). The body has what was stored when the notification was
+// queued, so that each attempt has the same one. baseURL is the address of the API.
 func NotificationBody(e *ledger.Entry, n ledger.Notification, baseURL string) []byte {
 	switch e.Kind {
 	case ledger.Payment:

@@ -43,7 +43,7 @@ type Call struct {
 	DriverData string
 }
 
-// Reference is the operator's own id of the transaction, whenever it came; "" for none.
+// Reference is the operator's own id of the transaction, early or late; "" for none.
 func (c *Call) Reference() string { return cmp.Or(c.OperatorReference, c.LateReference) }
 
 // MaxCallAttempts bounds the attempts to call the operator that an entry remembers: the first one and the latest.

@@ -247,8 +247,8 @@ func (o *CallOutcome) finishRefused(e *Entry, now time.Time) {
 	}
 }
 
-// store stores the response and the operator's values, unless there are some already. What the notification of a final
-// status was queued without does not come into it: each attempt under one webhook-id has the same body (decision
+// store stores the response and the operator's values, unless there are some already. After its final status a payment
+// keeps the values that its notification was queued with: each attempt under one webhook-id has the same body (decision
 // "notifications"). An SMS has neither value in its notification, and needs its reference for its receipts.
 func (o *CallOutcome) store(e *Entry) {
 	if e.Response.Status == 0 && o.ResponseStatus != 0 {
