@@ -135,8 +135,8 @@ var callVariants = []variant{
 		name: "token-in-log", breaks: "the access token of the gateway is in a log line", invariants: []int{5},
 		edits: []edit{
 			{"shared/operator/upstream/client.go", "return Exchange{Err: sanitizeError(err), MayHaveSent",
-				"return Exchange{Err: errors.Join(errors.New(r.Header[\"Authorization\"]), sanitizeError(err))," +
-					" MayHaveSent"},
+				"return Exchange{Err: errors.Join(errors.New(request.Header.Get(\"Authorization\")), " +
+					"sanitizeError(err)), MayHaveSent"},
 			{"shared/telemetry/log_line.go", "= redactCause(err.Error())", "= err.Error()"},
 		},
 	},
