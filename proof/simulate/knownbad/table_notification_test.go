@@ -209,6 +209,15 @@ var notificationVariants = []variant{
 		}},
 	},
 	{
+		name: "body-of-the-attempt", breaks: "the body of a notification has one more space with each attempt",
+		invariants: []int{15},
+		world:      serverDown(1),
+		edits: []edit{{
+			courierFile, "Body: NotificationBody(e, n, c.BaseURL), ",
+			"Body: fmt.Appendf(NotificationBody(e, n, c.BaseURL), \"%*s\", n.Attempts, \"\"), ",
+		}},
+	},
+	{
 		name: "retries-together", breaks: "notifications that failed together are retried together",
 		invariants: []int{8},
 		world:      serverDown(1),
