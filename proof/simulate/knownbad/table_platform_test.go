@@ -93,7 +93,7 @@ var platformVariants = []variant{
 	},
 	{
 		name: "lookups-above-the-rate", breaks: "the sweep ignores the rate of an account's lookups",
-		invariants: []int{13}, platforms: true,
+		invariants: []int{14}, platforms: true,
 		world: choices{"a history without faults": last, "lookups at the platforms": last},
 		edits: []edit{{
 			lookupFile, "supported && row.LookupsPerSecond > 0", "supported && row.LookupsPerSecond < 0",
@@ -102,7 +102,7 @@ var platformVariants = []variant{
 	{
 		name:       "lookup-outlasts-the-callback",
 		breaks:     "a callback's lookup is longer than its operator waits, and the operator repeats the callback",
-		invariants: []int{13}, platforms: true,
+		invariants: []int{14}, platforms: true,
 		world: choices{"a history without faults": last, "lookups at the platforms": 2,
 			"platforms repeat a callback": last, "platform": 0, "orders": 0},
 		edits: []edit{{
