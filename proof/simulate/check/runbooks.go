@@ -12,7 +12,8 @@ import (
 )
 
 const alarmsEnd invariant = "10: The commands of the runbooks end every alarm and deliver what was parked. Each " +
-	"change by gatewayctl has an audit record before it, and the records with their copies are complete"
+	"change by gatewayctl has an audit record before it, and the records with their copies are complete. An export " +
+	"of a merchant's days has each transaction once"
 
 // alarmGrace is the time after the last round of the engineer from which no log line may raise an alarm. A transaction
 // that was resolved at the round is checked once more, and an item that was undecodable waits for an hour.
@@ -88,4 +89,11 @@ func (c *runbooks) AccountDropped(e *ledger.Entry) {
 // AuditFailed implements engineers.Observer.
 func (c *runbooks) AuditFailed(output []byte) {
 	c.fail(alarmsEnd, "the audit records have faults: %s", output)
+}
+
+// Exported implements engineers.Observer.
+func (c *runbooks) Exported(e *ledger.Entry, times int) {
+	if times != 1 {
+		c.fail(alarmsEnd, "an export has %s %d times", e.Key, times)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"mobilegateway/proof/simulate/merchants"
 	"mobilegateway/proof/simulate/operators"
 	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/limit"
 	limitdynamo "mobilegateway/shared/limit/dynamo"
@@ -28,6 +29,8 @@ type Observer interface {
 	Confide(texts ...string)
 	// AuditFailed receives what a failed verification of the audit records says.
 	AuditFailed(output []byte)
+	// Exported receives how often an export of all days of a merchant has a transaction.
+	Exported(e *ledger.Entry, times int)
 }
 
 // Engineers run gatewayctl.
@@ -37,6 +40,8 @@ type Engineers struct {
 	operators *operators.Operators
 	observer  Observer
 	audit     auditRecords
+	// Exported is the merchant whose days are exported at the last round, nil for none.
+	Exported *fixture.Shop
 }
 
 // New makes the engineers.

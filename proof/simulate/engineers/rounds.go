@@ -1,10 +1,13 @@
 package engineers
 
 import (
+	"bytes"
 	"context"
 	"time"
 
+	"mobilegateway/proof/simulate/deployment"
 	"mobilegateway/proof/simulate/fixture"
+	"mobilegateway/proof/simulate/history"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/webhook"
 	webhookdynamo "mobilegateway/shared/webhook/dynamo"
@@ -18,8 +21,25 @@ const NewAddress = "/2"
 func (e *Engineers) Round() {
 	if !time.Now().Before(e.LastRound) {
 		e.RestoreItem()
+		if e.Exported != nil {
+			e.start(e.export)
+		}
 	}
 	e.Do(e.findCommands()...)
+}
+
+// export exports all days of a merchant, and counts how often each charge and payment is in it. An SMS may expire.
+func (e *Engineers) export(i *deployment.Instance) {
+	from, to := history.Start.Add(-24*time.Hour).Format(time.DateOnly), time.Now().Format(time.DateOnly)
+	output, done := e.Run(i, "export", e.Exported.Name, "--from", from, "--to", to, "--format", "ndjson")
+	if !done {
+		return
+	}
+	for entry := range e.Entries.All() {
+		if entry.Merchant.ID == e.Exported.Profile.ID && entry.Kind != ledger.SMS {
+			e.observer.Exported(entry, bytes.Count(output, []byte(`"id":"`+entry.ID+`"`)))
+		}
+	}
 }
 
 // findCommands returns the documented commands for all that is listed, disabled, parked or dead.

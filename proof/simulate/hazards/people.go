@@ -85,3 +85,19 @@ func planSends(w *world.World, length time.Duration) {
 
 // planChanges lets an engineer make changes while merchants and operators are at work.
 func planChanges(w *world.World, length time.Duration) { w.Engineers.DrawChanges(length) }
+
+// planDayShards lets an engineer raise the number of partitions of a merchant's days, and lower it while orders come. At
+// the last round the engineer exports the merchant's days.
+func planDayShards(w *world.World, length time.Duration) {
+	s := tape.Draw(w.Tape, "shop", w.Merchants.Shops...)
+	w.Engineers.Exported = s
+	for number, shards := range []string{"5", "2"} {
+		at := history.Start.Add(time.Duration(number) * length / 2)
+		w.Engineers.At(at, "partitions", func(i *deployment.Instance) {
+			w.Engineers.Run(i, "merchant", "change", s.Name, "--day-shards", shards)
+		})
+	}
+	for number := range 3 {
+		w.Merchants.DrawOfShop(s, deployment.Pay, 20*extraOrders+number, length)
+	}
+}

@@ -197,4 +197,20 @@ var hazardVariants = []variant{
 			"_ = public\n\treturn Pair{private, next.Public}, nil",
 		}},
 	},
+	{
+		name: "one-partition-exported", breaks: "an export reads only the first partition of a day",
+		invariants: []int{10},
+		world:      choices{"has partitions of a merchant's days": last},
+		edits: []edit{{
+			"gatewayctl/entries/day.go", "parts: make([]dayPart, p.ReadDayShards())", "parts: make([]dayPart, 1)",
+		}},
+	},
+	{
+		name: "former-partitions-unread", breaks: "an export reads only the partitions that are written now",
+		invariants: []int{10},
+		world:      choices{"has partitions of a merchant's days": last},
+		edits: []edit{{
+			"shared/merchant/partitions.go", "max(1, p.DayShards, p.MostDayShards)", "max(1, p.DayShards)",
+		}},
+	},
 }
