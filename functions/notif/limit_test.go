@@ -73,7 +73,7 @@ func TestLateSuccessReservesAmountAgain(t *testing.T) {
 	k.AssertDailySum(t, 500)
 }
 
-// decision "lookup-rate": a callback of an account at its rate is stored as a claim, 200, for the next sweep. Its lookup
+// decision "lookup-rate": a callback of an account at its rate is stored as a claim, 200, for the next sweep. A lookup
 // costs one write of the table of limits, and none where the platform's row has no rate.
 func TestCallbackAtLookupRate(t *testing.T) {
 	k := newFixture(t, "successful")

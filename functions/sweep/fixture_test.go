@@ -33,7 +33,8 @@ func serveSweep(k *deliverytest.DeliveryFixture) *sweepFixture {
 		Queue: k.Ledger, Book: k.Book, Messages: k.Ledger, Confirmer: k.Confirmer,
 		Courier: k.Courier, PollSchedule: deliverytest.PollSchedule(),
 		PaymentLifetime: deliverytest.PaymentLifetime, UnresponsiveRetry: deliverytest.UnresponsiveRetry,
-		SweepInterval: deliverytest.SweepInterval, Sleep: pause.For, Now: k.Clock.Now, Log: k.LogLines, StackName: stack,
+		SweepInterval: deliverytest.SweepInterval, Sleep: pause.For, Now: k.Clock.Now, Log: k.LogLines,
+		StackName: stack,
 	}}
 }
 

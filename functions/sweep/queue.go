@@ -151,7 +151,7 @@ func (w *work) run(ctx context.Context, jobs []job) {
 		switch {
 		case result == queued:
 			w.suspended = !w.progressed
-			w.handOutLookups(ctx, prepared.requires)
+			w.startBatches(ctx, prepared.requires)
 			return
 		case result == refused:
 			w.postpone(ctx, next, now)

@@ -41,9 +41,9 @@ func (p *pass) newLookupRate(ctx context.Context, account operator.Pin, row oper
 	return lookupRate{account, max(1, batch), interval, capacity}
 }
 
-// handOutLookups starts to hand out the lookups of a rate to the keys that wait for them, unless it is being done.
-func (p *pass) handOutLookups(ctx context.Context, r requirement) {
-	if r.rate.batch > 0 && p.slots.beginHandingOut(r) {
+// startBatches starts takeBatches for a rate, unless it runs.
+func (p *pass) startBatches(ctx context.Context, r requirement) {
+	if r.rate.batch > 0 && p.slots.beginBatches(r) {
 		p.Start.Go(&p.calls, func() { p.takeBatches(ctx, r) })
 	}
 }
@@ -95,25 +95,25 @@ func (t *slotTable) lineOf(r requirement) int {
 	return slices.IndexFunc(t.lines, func(l *waitingLine) bool { return l.dependencies[0] == r.dependencies[0] })
 }
 
-// beginHandingOut reports whether the lookups of a rate are not being handed out yet, and notes that they are now.
-func (t *slotTable) beginHandingOut(r requirement) bool {
+// beginBatches reports whether no batches of a rate are being taken yet, and notes that they are now.
+func (t *slotTable) beginBatches(r requirement) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	used := t.usage(r.dependencies[0])
-	begins := !used.handedOut
-	used.handedOut = true
+	begins := !used.takesBatches
+	used.takesBatches = true
 	return begins
 }
 
 // missingLookups returns how many keys wait for lookups, 0 while some that were taken are not used: they are not saved
-// up. isWaiting is false if no key waits: the lookups are then handed out no more.
+// up. isWaiting is false if no key waits: no batches are taken then.
 func (t *slotTable) missingLookups(r requirement) (missing int, isWaiting bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	used, at := t.usage(r.dependencies[0]), t.lineOf(r)
 	switch {
 	case at < 0:
-		used.handedOut = false
+		used.takesBatches = false
 		return 0, false
 	case used.lookups > 0:
 		return 0, true

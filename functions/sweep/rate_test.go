@@ -19,7 +19,7 @@ import (
 	"mobilegateway/shared/pause"
 )
 
-// ratedOperator is a platform whose lookups take a while, and end each payment. It records the time of each, by account.
+// ratedOperator is a platform whose lookups take a while, and end each payment. It records their times, by account.
 type ratedOperator struct {
 	operator.Driver
 	mutex sync.Mutex
@@ -65,8 +65,9 @@ func (c *ratedCrowd) storeAt(account string, count int) {
 		now := ledger.Timestamp(time.Now().Add(time.Duration(i-count) * time.Millisecond))
 		e := &ledger.Entry{
 			Key:      ledger.Key{Kind: ledger.Payment, ID: "Shop_" + account + strconv.Itoa(i)},
-			Merchant: ledger.Merchant{ID: "shop"}, Route: ledger.Route{Operator: "mtn", Country: "CI", Account: "mtn-momo/" + account},
-			Call: ledger.Call{LeaseUntil: now.Add(time.Second)},
+			Merchant: ledger.Merchant{ID: "shop"},
+			Route:    ledger.Route{Operator: "mtn", Country: "CI", Account: "mtn-momo/" + account},
+			Call:     ledger.Call{LeaseUntil: now.Add(time.Second)},
 		}
 		e.BeginReservation("owner", now)
 		e.ApplyOutcome("owner", ledger.CallOutcome{State: ledger.Done, ResponseStatus: 201, FirstPollAt: now}, now)

@@ -75,11 +75,11 @@ type usage struct {
 	running int
 	proven  bool
 	slow    int
-	// lookups are those of a rate that were taken and not used, and handedOut is true while more are taken. behind are
+	// lookups are those of a rate that were taken and not used. takesBatches is true while more are taken. behind are
 	// the keys that were postponed to their share.
-	lookups   int
-	handedOut bool
-	behind    int
+	lookups      int
+	takesBatches bool
+	behind       int
 }
 
 // waitingLine has the keys that wait for a requirement, the oldest first.

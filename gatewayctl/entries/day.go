@@ -72,7 +72,7 @@ func (r *dayReader) page(s *session.Session) (keys []ledger.Key, next string, er
 	return keys, strings.Join(positions, positionSeparator), nil
 }
 
-// fill reads the next page of each partition of which nothing is ready, concurrently.
+// fill reads the next page of each partition without a ready key, concurrently.
 func (r *dayReader) fill(s *session.Session) error {
 	faults := make([]error, len(r.parts))
 	var group sync.WaitGroup

@@ -15,8 +15,8 @@ type State struct {
 	// lapse.
 	Successes int64
 	Probes    []int64
-	// Results are those of the last window, by slot. While the circuit is open they are those that opened it, for
-	// people: they decide nothing any more.
+	// Results are those of the last window, by slot. While the circuit is open they are those that opened it. They
+	// decide nothing then, and only people read them.
 	Results []Results
 
 	writer int64 // random: who wrote the state

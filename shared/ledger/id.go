@@ -120,8 +120,8 @@ func Fingerprint(canonicalBody []byte, routing ...string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// The partitions of the due index. Both numbers may grow, never shrink, and in two releases (decision "due-shards"): the
-// first one raises DueShards, so that all readers read more, the second one DueShardsWritten.
+// The partitions of the due index. Both numbers may grow, never shrink, and in two releases (decision "due-shards").
+// The first one raises DueShards, so that all readers read more, the second one DueShardsWritten.
 const (
 	DueShards        = 16 // read
 	DueShardsWritten = 16 // written

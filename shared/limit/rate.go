@@ -1,5 +1,5 @@
-// Package limit keeps the requests of each merchant within the rate of its profile (decision "merchant-limits"), and the
-// requests to each operator's account within that of its platform's row (decision "lookup-rate"). The merchant's daily
+// Package limit keeps the requests of each merchant within the rate of its profile (decision "merchant-limits"), and
+// those to each operator's account within that of its platform's row (decision "lookup-rate"). The merchant's daily
 // amount is package dailyamount's.
 //
 // It decides with one small item for each merchant or account, so that none waits for another's; package limit/dynamo
@@ -51,8 +51,9 @@ type RateStore interface {
 	UpdateRate(ctx context.Context, merchantID string, u RateUpdate) (stored int64, updated bool, err error)
 }
 
-// RateLimiter limits the requests of merchants and to accounts by a token bucket in its shortest form, the generic cell rate algorithm: the
-// item has the time at which the bucket will be full again. It is safe for concurrent use.
+// RateLimiter limits the requests of merchants, and those to accounts, by a token bucket in its shortest form: the
+// generic cell rate algorithm. The item has the time at which the bucket will be full again. It is safe for concurrent
+// use.
 type RateLimiter struct {
 	store RateStore
 	now   func() time.Time

@@ -2,7 +2,7 @@ package merchant
 
 import "mobilegateway/shared/ledger"
 
-// MaxDayShards bounds the partitions of a merchant's day. One takes about 1,000 writes a second, and a list or an export
+// MaxDayShards bounds the partitions of a merchant's day. One takes about 1,000 writes a second. A list or an export
 // costs one query for each partition and day.
 const MaxDayShards = 32
 

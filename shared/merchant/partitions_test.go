@@ -25,7 +25,7 @@ func TestDayShards(t *testing.T) {
 			}
 		}
 		if len(used) != c.written || p.ReadDayShards() != c.read {
-			t.Errorf("step %d: %d written and %d read, want %d and %d", i, len(used), p.ReadDayShards(), c.written, c.read)
+			t.Errorf("step %d: %d written and %d read, want %+v", i, len(used), p.ReadDayShards(), c)
 		}
 		if i == 0 && p.Partitions != (merchant.Partitions{}) {
 			t.Errorf("one partition is stored as %+v", p.Partitions)

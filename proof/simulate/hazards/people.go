@@ -86,8 +86,8 @@ func planSends(w *world.World, length time.Duration) {
 // planChanges lets an engineer make changes while merchants and operators are at work.
 func planChanges(w *world.World, length time.Duration) { w.Engineers.DrawChanges(length) }
 
-// planDayShards lets an engineer raise the number of partitions of a merchant's days, and lower it while orders come. At
-// the last round the engineer exports the merchant's days.
+// planDayShards lets an engineer raise the number of partitions of a merchant's days, and lower it while orders come.
+// At the last round the engineer exports the merchant's days.
 func planDayShards(w *world.World, length time.Duration) {
 	s := tape.Draw(w.Tape, "shop", w.Merchants.Shops...)
 	w.Engineers.Exported = s
