@@ -250,8 +250,9 @@ func NewTool() (*Tool, error) {
 			"send_since_help": "With --merchant: the first UTC day, or RFC 3339 time, of the statuses.",
 			"route_channel_help": "Only this channel of pay. Without it the route is for the platform's channels " +
 				"that have no route of their own.",
-			"sms_notify_enum": "registered,any",
-			"sms_notify_help": "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
+			"circuit_operation_help": "Only this operation; all that the platform has if none is given.",
+			"sms_notify_enum":        "registered,any",
+			"sms_notify_help":        "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
 			"requests_per_second_help": fmt.Sprintf("Requests per second that the merchant may send; 0 for no limit. "+
 				"A new merchant gets %d, and %d at once.", merchant.DefaultRequestsPerSecond, merchant.DefaultBurst),
 			"resolve_as": "lookup,successful,failed,cancelled,applied,not-applied,unknowable",

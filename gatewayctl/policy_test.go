@@ -70,6 +70,7 @@ func TestPolicyMatchesCalls(t *testing.T) {
 	d.MustRun("list ShopA --day 2026-03-01", nil)
 	d.MustRun("unknown list", nil)
 	d.Apply("unknown resolve pay ShopA_1 --as failed")
+	d.Apply("operator circuit open sandbox/a1")
 	d.MustRun("endpoint show ShopA", nil)
 	d.MustRun("audit verify", nil)
 	called := map[string]bool{}

@@ -58,8 +58,8 @@ func (k dependencyKind) counts() slotCounts {
 
 // requirement is what an outside call requires: a slot of each dependency. most bounds the slots of the first one
 // further, by its stored health; 0 for no further bound. If startsSlow, a platform that is not proven has the slots of
-// a slow one, because the circuit of the account is open. rate is that of the first one, if it is a rate of lookups. The
-// zero requirement is for a job without an outside call.
+// a slow one, because the circuit of the account is open. rate is that of the first one, if it is a rate of lookups.
+// The zero requirement is for a job without an outside call.
 type requirement struct {
 	dependencies []dependency
 	most         int

@@ -28,6 +28,8 @@ type Commands struct {
 	List        operatorList        `cmd:"" help:"List the operators' accounts, without tokens."`
 	Check       operatorCheck       `cmd:"" help:"Check each operation of an account; it sends only a status lookup."`
 	Route       routeCommands       `cmd:"" help:"Routes: which account serves an operator's new orders."`
+	Status      operatorStatus      `cmd:"" help:"Show whether accounts take new transactions: their circuits."`
+	Circuit     circuitCommands     `cmd:"" help:"Circuits: refuse or accept an account's new transactions."`
 }
 
 // ProvideCredentials returns the credentials for the Run methods below operator (kong's provider).

@@ -44,8 +44,8 @@ func (c *invocations) changed(t transition) {
 }
 
 const operatorsLimits invariant = "14: In a history without faults an account at a platform gets no more lookups in " +
-	"a second than the rate and the burst of its row. The response to a callback comes within the platform's patience, " +
-	"also if lookups are slow"
+	"a second than the rate and the burst of its row. The response to a callback comes within the platform's " +
+	"patience, also if lookups are slow"
 
 // rates checks what operators expect of our lookups and responses.
 type rates struct {
