@@ -48,7 +48,7 @@ func (e *Environment) Err() error { return errors.Join(e.errs...) }
 
 // Text returns a variable, or its default from the table if it is empty. "" is a valid value.
 func (e *Environment) Text(name string) string {
-	return cmp.Or(e.lookup(name), definitions[name].defaultValue)
+	return cmp.Or(e.lookup(name), definitionOf(name).defaultValue)
 }
 
 // Required returns a variable. An empty one is a fault.
@@ -155,7 +155,7 @@ func (e *Environment) duration(name, text string) time.Duration {
 		e.addError(name, `is not a duration such as "90s"`)
 		return 0
 	}
-	limits := definitions[name]
+	limits := definitionOf(name)
 	if d < 0 || (limits.maximum > 0 && d > limits.maximum) {
 		e.addError(name, "must be from 0s to %s", limits.maximum)
 		return 0

@@ -44,6 +44,7 @@ const (
 
 // definition has the default and the limits of a variable.
 type definition struct {
+	name string
 	// defaultValue is the default, as written in the environment.
 	defaultValue string
 	// minimum and maximum are the limits of a duration before SPEED; a maximum of 0 means no limit.
@@ -54,24 +55,34 @@ type definition struct {
 
 const day = 24 * time.Hour
 
-// definitions has the defaults and limits. A variable without a row has the default "" and no limits. It is never
-// changed.
-var definitions = map[string]definition{
-	ProfileCacheTTL: {defaultValue: "30s", maximum: time.Minute}, // a revocation must take effect within 60 s
+// definitions has the defaults and limits. It is never changed. It is a list because the linker can prepare one: a map
+// would be made at each start.
+var definitions = []definition{
+	{name: ProfileCacheTTL, defaultValue: "30s", maximum: time.Minute}, // a revocation must take effect within 60 s
 	// A new key signs after it, at least after keyring.SigningDelay.
-	SecretCacheTTL:        {defaultValue: "5m", minimum: time.Minute, maximum: time.Hour},
-	AccessTokenLifetime:   {defaultValue: "1h", minimum: time.Minute, maximum: day},
-	OperatorTimeout:       {defaultValue: "12s", minimum: time.Second, maximum: 20 * time.Second},
-	LookupTimeout:         {defaultValue: "5s", minimum: time.Second, maximum: 15 * time.Second},
-	PaymentLifetime:       {defaultValue: "24h", minimum: time.Minute, maximum: 30 * day},
-	PollSchedule:          {defaultValue: "1m,2m,5m,15m,30m,1h", minimum: time.Second, maximum: day},
-	DeliverySchedule:      {defaultValue: "0s,5s,5m,30m,2h,5h,10h,14h,20h,24h", maximum: 7 * day},
-	ClaimRecheckInterval:  {defaultValue: "5s", minimum: time.Second, maximum: time.Hour},
-	OverduePaymentRecheck: {defaultValue: "1h", minimum: time.Second, maximum: day},
-	SMSRetention:          {defaultValue: "2160h", minimum: time.Hour},
-	TransactionRetention:  {defaultValue: "0s", minimum: 400 * day, allowsZero: true}, // decision "retention"
-	WebhookTimeout:        {defaultValue: "15s", minimum: time.Second, maximum: 15 * time.Second},
-	WarmConnections:       {defaultValue: "true"},
-	OperatorShare:         {defaultValue: "40"},
-	SweepInterval:         {defaultValue: "1m", minimum: time.Second, maximum: time.Hour},
+	{name: SecretCacheTTL, defaultValue: "5m", minimum: time.Minute, maximum: time.Hour},
+	{name: AccessTokenLifetime, defaultValue: "1h", minimum: time.Minute, maximum: day},
+	{name: OperatorTimeout, defaultValue: "12s", minimum: time.Second, maximum: 20 * time.Second},
+	{name: LookupTimeout, defaultValue: "5s", minimum: time.Second, maximum: 15 * time.Second},
+	{name: PaymentLifetime, defaultValue: "24h", minimum: time.Minute, maximum: 30 * day},
+	{name: PollSchedule, defaultValue: "1m,2m,5m,15m,30m,1h", minimum: time.Second, maximum: day},
+	{name: DeliverySchedule, defaultValue: "0s,5s,5m,30m,2h,5h,10h,14h,20h,24h", maximum: 7 * day},
+	{name: ClaimRecheckInterval, defaultValue: "5s", minimum: time.Second, maximum: time.Hour},
+	{name: OverduePaymentRecheck, defaultValue: "1h", minimum: time.Second, maximum: day},
+	{name: SMSRetention, defaultValue: "2160h", minimum: time.Hour},
+	{name: TransactionRetention, defaultValue: "0s", minimum: 400 * day, allowsZero: true}, // decision "retention"
+	{name: WebhookTimeout, defaultValue: "15s", minimum: time.Second, maximum: 15 * time.Second},
+	{name: WarmConnections, defaultValue: "true"},
+	{name: OperatorShare, defaultValue: "40"},
+	{name: SweepInterval, defaultValue: "1m", minimum: time.Second, maximum: time.Hour},
+}
+
+// definitionOf returns the row of a variable. One without a row has the default "" and no limits.
+func definitionOf(name string) definition {
+	for _, d := range definitions {
+		if d.name == name {
+			return d
+		}
+	}
+	return definition{}
 }
