@@ -88,8 +88,6 @@ func (c *Call) End() {
 	}
 	c.circuits.record(c.key, []Results{now, slow})
 	if c.probe.lapse != 0 {
-		c.circuits.mutex.Lock()
-		c.circuits.startWrite(c.key, &report{probe: c.probe.lapse, outcome: evidence})
-		c.circuits.mutex.Unlock()
+		c.circuits.endProbe(c.key, &report{probe: c.probe.lapse, outcome: evidence})
 	}
 }

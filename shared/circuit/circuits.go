@@ -151,18 +151,30 @@ func (c *Circuits) Finish(line *telemetry.LogLine) {
 	if c == nil {
 		return
 	}
-	c.mutex.Lock()
-	for probe, key := range c.unused {
-		delete(c.unused, probe)
-		c.startWrite(key, &report{probe: probe.lapse})
-	}
-	c.mutex.Unlock()
+	c.returnProbes()
 	c.Wait()
 	c.mutex.Lock()
 	line.Add(telemetry.OpenedCircuits, c.opened)
 	line.Add(telemetry.ClosedCircuits, c.closed)
 	c.opened, c.closed = 0, 0
 	c.mutex.Unlock()
+}
+
+// returnProbes ends the probes that no call was begun with.
+func (c *Circuits) returnProbes() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for probe, key := range c.unused {
+		delete(c.unused, probe)
+		c.startWrite(key, &report{probe: probe.lapse})
+	}
+}
+
+// endProbe writes the end of a probe at once.
+func (c *Circuits) endProbe(key Key, r *report) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.startWrite(key, r)
 }
 
 // record keeps results of a call, and writes those that are due. A healthy circuit keeps no successes.
