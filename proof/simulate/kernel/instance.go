@@ -31,6 +31,7 @@ type parked struct {
 	resume   chan struct{} // of a task that waits
 	run      func()        // of the others
 	task     *task         // nil for an event
+	stopped  atomic.Bool   // a timer that does nothing
 }
 
 // current has the task that runs: nil for one without a name, for an event, or if it is not known.
@@ -120,6 +121,12 @@ func (i *Instance) Read(buffer []byte) (int, error) {
 // calling goroutine. The task still begins, because another goroutine may wait for its end; it ends at its first
 // outside call.
 func (i *Instance) Start(run func()) {
+	i.Begin(run)
+	i.Exit()
+}
+
+// Begin is Start for a caller that holds a lock: it continues to its next outside call also in a crashed instance.
+func (i *Instance) Begin(run func()) {
 	i.running.Add(1)
 	var started *task
 	if parent := i.current.task; i.NamesTasks {
@@ -133,7 +140,21 @@ func (i *Instance) Start(run func()) {
 		defer i.running.Add(-1)
 		run()
 	}})
-	i.Exit()
+}
+
+// After runs a task after a time, unless stop is called before. It does not run in a crashed instance.
+func (i *Instance) After(wait time.Duration, run func()) (stop func()) {
+	timer := &parked{name: "timer", instance: i, at: time.Now().Add(wait)}
+	timer.run = func() {
+		if timer.stopped.Load() || i.crashed {
+			return
+		}
+		i.running.Add(1)
+		defer i.running.Add(-1)
+		run()
+	}
+	i.scheduler.add(timer)
+	return func() { timer.stopped.Store(true) }
 }
 
 // TaskName is the name of the task that runs.

@@ -96,7 +96,7 @@ func (k *Kernel) release(i *Instance) {
 func (k *Kernel) Waiting(i *Instance) (count int) {
 	for _, parked := range [][]*parked{k.ready, k.timed} {
 		for _, p := range parked {
-			if p.instance == i {
+			if p.instance == i && !p.stopped.Load() {
 				count++
 			}
 		}

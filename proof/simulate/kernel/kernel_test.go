@@ -126,3 +126,47 @@ func TestMaxSteps(t *testing.T) {
 		}
 	})
 }
+
+// A timer runs once at its time, and not after stop or in a crashed instance.
+func TestAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kernel.New(tape.FromChoices(nil))
+		instance, crashed, steps := k.NewInstance("f"), k.NewInstance("g"), []string{}
+		note := func(text string) func() { return func() { steps = append(steps, text) } }
+		instance.Start(func() {
+			instance.After(time.Second, note("timer"))
+			instance.After(2*time.Second, note("stopped"))()
+			crashed.After(2*time.Second, note("crashed"))
+			_ = instance.Sleep(context.Background(), 3*time.Second)
+			note("end")()
+		})
+		k.At(time.Now().Add(time.Second), "crash", crashed.Crash)
+		if err := k.Run(); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(steps, " "); got != "timer end" {
+			t.Errorf("steps %q", got)
+		}
+	})
+}
+
+// Begin continues in a crashed instance, for a caller that holds a lock, until its next call.
+func TestBeginContinues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kernel.New(tape.FromChoices(nil))
+		instance, steps := k.NewInstance("f"), []string{}
+		instance.Start(func() {
+			instance.Crash()
+			instance.Begin(func() { instance.Exit() })
+			steps = append(steps, "held")
+			instance.Gate("call")
+			steps = append(steps, "called")
+		})
+		if err := k.Run(); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(steps, " "); got != "held" {
+			t.Errorf("steps %q", got)
+		}
+	})
+}
