@@ -36,6 +36,7 @@ type Checker struct {
 	reasons
 	invocations
 	rates
+	circuits
 }
 
 // New makes a checker of a deployment. Watch completes it.
@@ -52,6 +53,7 @@ func New(d *deployment.Deployment, streamOff *outside.Window) *Checker {
 		callbacks:     callbacks{base: b, released: map[ledger.Key]bool{}},
 		isolation:     isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
 		writes: writes{b}, reasons: reasons{b}, invocations: invocations{b}, rates: rates{b, map[string][]time.Time{}},
+		circuits: newCircuits(b),
 	}
 	d.Observer = c
 	c.Confide(fixture.OperatorToken, outside.OneTimeCode, "gw-token-", "alias-", "platform-gw-token")
@@ -94,11 +96,13 @@ func (c *Checker) Changed(change mirror.Change, writer *deployment.Instance) {
 	c.runbooks.changed(change.Key, writer)
 	if change.Table == fixture.LimitTable {
 		c.amounts.follow(change.Change)
+		c.circuits.follow(change.Change, writer)
 	}
 	if !change.IsEntry || !c.finality.isReadable(change) {
 		return
 	}
 	t := transition{change.Key, change.Before, change.After, writer}
+	c.circuits.entryChanged(t)
 	defer c.writes.changed(t, change.Made) // what another invariant says about a write comes first
 	if t.after.State == ledger.Released {
 		c.callbacks.released[t.after.Key] = true
@@ -169,6 +173,7 @@ func (c *Checker) Responded(o *merchants.Order, made *merchants.Call) {
 	// A response may repeat the code (decision "pay-otp").
 	c.security.merchantGot(o.Shop, []byte(strings.ReplaceAll(response.Body, outside.OneTimeCode, "")))
 	c.isolation.responded(o, made)
+	c.circuits.responded(o, made)
 	if made.HasCome && own {
 		c.reasons.responded(o, response)
 		c.responses.ownKey(o, response)

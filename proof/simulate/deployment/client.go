@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -72,4 +73,75 @@ func (c Client) Query(
 		return t.noItems, nil
 	}
 	return c.Client.Query(ctx, in, options...)
+}
+
+// circuitPrefix begins the keys of the items with the circuits of an account.
+const circuitPrefix = "circuit#"
+
+// GetItem reads an item. The observer learns which circuits the instance has read.
+func (c Client) GetItem(
+	ctx context.Context, in *dynamodb.GetItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
+	since := time.Now()
+	out, err := c.Client.GetItem(ctx, in, options...)
+	if err == nil {
+		c.learnCircuits(in.Key, out.Item, since, true)
+	}
+	return out, err
+}
+
+// UpdateItem changes an item, as GetItem reads one.
+func (c Client) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
+	since := time.Now()
+	out, err := c.Client.UpdateItem(ctx, in, options...)
+	failed, isCondition := errors.AsType[*types.ConditionalCheckFailedException](err)
+	switch {
+	case isCondition:
+		c.learnCircuits(in.Key, failed.Item, since, false)
+	case err == nil && in.ExpressionAttributeNames["#form"] != "":
+		c.learnCircuits(in.Key, dynamoitem.Item{
+			in.ExpressionAttributeNames["#form"]: in.ExpressionAttributeValues[":next"],
+		}, since, false)
+	}
+	return out, err
+}
+
+// learnCircuits passes the forms of an item of circuits on.
+func (c Client) learnCircuits(key, item dynamoitem.Item, since time.Time, isRead bool) {
+	account, isCircuit := strings.CutPrefix(dynamoitem.ReadText(key, "pk"), circuitPrefix)
+	if isCircuit {
+		c.tables.Observer.LearnedCircuits(c.instance, account, CircuitForms(item), since, isRead)
+	}
+}
+
+// CircuitForms are the stored forms of an item of circuits, by operation.
+func CircuitForms(item dynamoitem.Item) map[string]string {
+	forms := map[string]string{}
+	for _, operation := range []string{Charge, Pay, SMS} {
+		forms[operation] = dynamoitem.ReadText(item, operation)
+	}
+	return forms
+}
+
+// DamageCircuits changes the stored forms of all circuits, as no function does. A form that becomes "" is lost.
+func (t *Tables) DamageCircuits(account string, damage func(form string) string) {
+	t.writer = nil
+	out, err := t.Database.GetItem(&dynamodb.GetItemInput{
+		TableName: aws.String(fixture.LimitTable), Key: dynamoitem.Key(circuitPrefix + account),
+	}, model.Lag{})
+	item := dynamoitem.Key(circuitPrefix + account)
+	if err == nil {
+		forms := CircuitForms(out.Item)
+		for _, operation := range []string{Charge, Pay, SMS} {
+			if next := damage(forms[operation]); next != "" {
+				item[operation] = dynamoitem.Text(next)
+			}
+		}
+		_, err = t.Database.PutItem(&dynamodb.PutItemInput{TableName: aws.String(fixture.LimitTable), Item: item})
+	}
+	if err != nil {
+		t.Fail("damage the circuits of %s: %s", account, err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"mobilegateway/proof/simulate/history"
 	"mobilegateway/proof/simulate/mirror"
+	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/proof/simulate/tape"
 )
 
@@ -13,6 +14,11 @@ import (
 type Observer interface {
 	// Requested receives each HTTP request of a function, and its body.
 	Requested(function string, request *http.Request, body []byte)
+	// Exchanged receives the end of each exchange of an instance with an operator.
+	Exchanged(i *Instance, response outside.Exchange)
+	// LearnedCircuits receives what an instance reads of the circuits of an account, and since when it waited for that.
+	// isRead is false if it learned them by a write.
+	LearnedCircuits(i *Instance, account string, forms map[string]string, since time.Time, isRead bool)
 	// Logged receives each log line of an instance.
 	Logged(instance string, line []byte)
 	// Interrupted receives a function. An instance of it crashes or freezes, or does not know whether it has written.

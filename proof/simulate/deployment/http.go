@@ -40,6 +40,9 @@ func (n network) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	n.gate.Observer.Requested(n.instance.Function, request, body)
 	response := n.serve(request, body)
+	if n.sendsLate {
+		n.gate.Observer.Exchanged(n.instance, response)
+	}
 	if wait := DelayOf(response); wait > 0 {
 		_ = n.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
 	}

@@ -24,11 +24,15 @@ type Instance struct {
 	overdue     bool // it was frozen when its time was over, so it is still running
 	newer       bool // it is of a newer version
 	invocations int  // that it has begun
+	began       time.Time
 	ended       time.Time
 }
 
 // Is reports whether the instance is one of a function; nil is none.
 func (i *Instance) Is(function string) bool { return i != nil && i.Function == function }
+
+// Began is when the last invocation of the instance began.
+func (i *Instance) Began() time.Time { return i.began }
 
 // Program names the function or the program of the instance; nil is the history itself.
 func (i *Instance) Program() string {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"mobilegateway/proof/simulate/fixture"
@@ -41,6 +43,8 @@ func (d *Deployment) Environment(name string) string {
 	switch {
 	case name == settings.SMSRetention && d.SMSRetention != 0:
 		return d.SMSRetention.String()
+	case name == settings.AccountConcurrency && d.AccountConcurrency != 0:
+		return strconv.Itoa(d.AccountConcurrency)
 	case name == settings.BaseURL && d.BaseURL != "":
 		return d.BaseURL
 	}
@@ -52,6 +56,7 @@ type Result struct {
 	Payload []byte
 	Err     error
 	Lost    bool
+	By      Invocation // none if nothing ran
 }
 
 // ResponseOf is the response of an invocation to an HTTP request. Without one it is 504, and came is false.
@@ -102,6 +107,8 @@ func (d *Deployment) run(function string, payload []byte, done func(Result)) {
 	i := d.pickInstance(function)
 	i.busy = true
 	i.invocations++
+	i.began = time.Now()
+	by := i.Invocation()
 	i.Thaw()
 	deadline := time.Now().Add(Timeout(function))
 	finished := false
@@ -110,6 +117,7 @@ func (d *Deployment) run(function string, payload []byte, done func(Result)) {
 			return
 		}
 		finished, i.busy = true, false
+		r.By = by
 		r.Lost = r.Lost || i.doomed || i.Crashed()
 		if i.doomed || i.overdue {
 			d.crash(i)
@@ -180,6 +188,10 @@ func (d *Deployment) pickInstance(function string) *Instance {
 		kept = append(kept, i)
 	}
 	d.pool[function] = kept
+	if most := 3; d.AccountConcurrency > 0 && len(idle) > most { // they still know what they read
+		slices.SortStableFunc(idle, func(a, b *Instance) int { return b.ended.Compare(a.ended) })
+		idle = idle[:most]
+	}
 	if len(idle) > 0 && !d.Tape.Happens("cold start", d.Rates.ColdStart) {
 		return tape.Draw(d.Tape, "instance", idle...)
 	}

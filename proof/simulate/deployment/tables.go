@@ -28,6 +28,8 @@ type Tables struct {
 	ReadOnly   outside.Window
 	// Contention lets each n-th transaction of the table of limits meet another one, 0 for none. That is not a fault.
 	Contention int
+	// AccountConcurrency switches the circuits on. It is the concurrency of the account, 0 for no circuits.
+	AccountConcurrency int
 	// HasNewerTimer is true if a newer version has a timer that the older one does not know.
 	HasNewerTimer bool
 

@@ -19,7 +19,10 @@ type Outside struct {
 
 // outsideOf connects an instance with the models.
 func (s *Outside) outsideOf(i *Instance) wiring.Outside {
-	client := s.Client(i)
+	client, start := s.Client(i), i.Start
+	if s.AccountConcurrency > 0 && (i.Is(Charge) || i.Is(Pay) || i.Is(SMS)) {
+		start = i.Begin // circuits start tasks under a lock
+	}
 	return wiring.Outside{
 		DynamoDB:          func() wiring.DynamoDB { return client },
 		SecretSource:      func() secret.Source { return secretSource{s, i} },
@@ -30,7 +33,8 @@ func (s *Outside) outsideOf(i *Instance) wiring.Outside {
 		Rand:              i,
 		Sleep:             i.Sleep,
 		Await:             i.Await,
-		Start:             i.Start,
+		Start:             start,
+		After:             i.After,
 		Log:               logWriter{s.Observer, i},
 	}
 }

@@ -55,6 +55,7 @@ var hazards = []hazard{
 	{name: "a removed account", plan: planRemovedAccount, rarity: 24, isLater: true},
 	{name: "unreadable callbacks of denied payments", plan: planDeniedPayments, rarity: 48, isLater: true},
 	{name: "partitions of a merchant's days", plan: planDayShards, rarity: 24, isLater: true},
+	{name: "circuits", plan: planCircuits, rarity: 200, isLater: true},
 }
 
 // hazardRarity is one in how many histories most hazards occur.

@@ -33,6 +33,7 @@ type Call struct {
 	// HasCome is true if the gateway responded, and IsLost if the client got no response.
 	HasCome, IsLost bool
 	Response        outside.Response
+	By              deployment.Invocation // that responded; none without one
 	// Refusal is why it had to be refused, "" if it had not.
 	Refusal string
 }

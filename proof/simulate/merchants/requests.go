@@ -51,7 +51,7 @@ func (m *Merchants) Request(o *Order, body int) {
 		m.Logf("%s %s %d: response %d %s, lost %v", o.Shop.Name, o.Function, o.Number, response.Status,
 			response.MessageID, lost)
 		made.End, made.HasCome, made.IsLost, made.Response = m.Kernel.Steps(), !r.Lost, lost, response
-		made.Refusal = refusal()
+		made.Refusal, made.By = refusal(), r.By
 		m.observer.Responded(o, made)
 		if !lost && own {
 			o.Responses = append(o.Responses, response)

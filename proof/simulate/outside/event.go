@@ -133,6 +133,7 @@ type Response struct {
 	Status     int
 	MessageID  string // of an error; "" for none
 	RetryAfter string
+	Reason     string // X-Error-Reason
 	Location   string
 	Replayed   bool // Idempotent-Replayed
 	Body       string
@@ -160,6 +161,7 @@ func ReadResponse(payload []byte) (Response, error) {
 	const exception = "Exception.messageId"
 	return Response{
 		Status: wire.Status, Body: wire.Body, RetryAfter: wire.Headers["Retry-After"],
+		Reason:   wire.Headers["X-Error-Reason"],
 		Location: wire.Headers["Location"], Replayed: wire.Headers["Idempotent-Replayed"] == "true",
 		MessageID: d.Text("requestError.service"+exception) + d.Text("requestError.policy"+exception),
 		ID: d.Text("amountTransaction.serverReferenceCode") + d.Text("Transaction-id") +

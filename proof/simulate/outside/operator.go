@@ -241,8 +241,9 @@ func (o *Operator) pickFault(kind string, c Chooser, group Group) Fault {
 		return cmp.Or(outage.Kind, kind) == kind && outage.Contains(o.now)
 	})
 	if at >= 0 {
-		fault = o.Outages[at].Fault
-		o.Faults.count(group, fault)
+		if fault = o.Outages[at].next(); fault != NoFault {
+			o.Faults.count(group, fault)
+		}
 	} else {
 		fault = o.Faults.pick(c, group)
 	}
@@ -250,6 +251,15 @@ func (o *Operator) pickFault(kind string, c Chooser, group Group) Fault {
 		o.trace("fault: "+string(fault), o.serving.effectKey)
 	}
 	return fault
+}
+
+// next is the fault of the next call.
+func (o *Outage) next() Fault {
+	o.met++
+	if o.SparedOf > 0 && o.met%o.SparedOf == 0 {
+		return NoFault
+	}
+	return o.Fault
 }
 
 // delay lets a request arrive later, unless its key was accepted by then.

@@ -385,12 +385,21 @@ func (c fixedChoice) Choose(_ string, n int) int { return min(int(c), n-1) }
 
 func TestOutage(t *testing.T) {
 	b := newBench(t, &Faults{}, script{})
-	b.Outages = []Outage{{Window{start, start.Add(time.Hour)}, KindSMS, HangBefore}}
+	b.Outages = []Outage{{Window: Window{start, start.Add(time.Hour)}, Kind: KindSMS, Fault: HangBefore}}
 	for call, want := range map[string]operator.Outcome{
 		"SMS": operator.Unknown, "payer's SMS": operator.Succeeded, "web payment": operator.Succeeded,
 	} {
 		if got := driverCalls[call].send(t.Context(), b).Outcome; got != want {
 			t.Errorf("%s in the outage of SMS: outcome %d, want %d", call, got, want)
+		}
+	}
+}
+
+func TestOutageSparesCalls(t *testing.T) {
+	o := Outage{Fault: HangBefore, SparedOf: 3}
+	for call, want := range []Fault{HangBefore, HangBefore, NoFault, HangBefore, HangBefore, NoFault} {
+		if got := o.next(); got != want {
+			t.Errorf("call %d: %q, want %q", call, got, want)
 		}
 	}
 }
