@@ -151,6 +151,7 @@ func Parameters() map[string]string {
 	return map[string]string{
 		"Stage": "local", "ServiceId": serviceID, "ApplicationId": applicationID, "ContactId": contactID,
 		"ThrottleRate": throttleRate, "ThrottleBurst": throttleBurst, "AccountConcurrency": accountConcurrency,
+		"PackResponses": "yes", // no program from before reads a new run's tables
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 // New builds the lookup function from its environment. One error names every fault of it.
 func New(parts *wiring.Dependencies) (wiring.Handler, error) {
-	store := parts.LedgerStore()
+	store := parts.LedgerReader()
 	handler := &StatusHandler{
 		Merchants: parts.Authenticator(), RateLimiter: parts.RateLimiter(), Reader: store, References: store,
 		Now: parts.Now,

@@ -108,7 +108,7 @@ func Connect(env System, p Names) (*Stores, error) {
 	tables := client.DynamoDB()
 	stores := &Stores{
 		Merchants:      merchantdynamo.NewRegistry(tables, p.MerchantTable),
-		Ledger:         ledgerdynamo.New(tables, p.LedgerTable),
+		Ledger:         ledgerdynamo.New(tables, p.LedgerTable), // writes the plain form, which each program reads
 		EndpointHealth: webhookdynamo.New(tables, p.LedgerTable, env.Now),
 		Secrets:        secretsManagerStore{client.SecretsManager()},
 		Sleep:          pause.For,

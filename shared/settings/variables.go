@@ -36,6 +36,7 @@ const (
 	AllowLoopback             = "ALLOW_LOOPBACK"                   // see Environment.LoopbackAllowed
 	AccountConcurrency        = "ACCOUNT_CONCURRENCY"              // of the AWS account; empty: no circuit breaker
 	OperatorShare             = "OPERATOR_SHARE"                   // of AccountConcurrency for slow calls, in percent
+	PackResponses             = "PACK_RESPONSES"                   // true stores responses in their short form
 	Speed                     = "SPEED"                            // divisor of durations in the local run
 	executionEnvironment      = "AWS_EXECUTION_ENV"                // set by Lambda, never by the local run
 	dynamoDBEndpoint          = "AWS_ENDPOINT_URL_DYNAMODB"        // set if DynamoDB is not AWS's own

@@ -131,8 +131,15 @@ func (d *Dependencies) countStaleRings(line *telemetry.LogLine) {
 	}
 }
 
-// LedgerStore returns the store of transactions.
+// LedgerStore returns the store of transactions for a function that writes them.
 func (d *Dependencies) LedgerStore() *dynamo.Store {
+	store := d.LedgerReader()
+	store.PackResponses = d.Env.Bool(settings.PackResponses)
+	return store
+}
+
+// LedgerReader returns the store of transactions for a function that only reads them.
+func (d *Dependencies) LedgerReader() *dynamo.Store {
 	d.warmDynamoDB()
 	return dynamo.New(d.DynamoDB(), d.Env.Required(settings.LedgerTable))
 }

@@ -24,6 +24,8 @@ const (
 	attributeDaySort     = "dk"
 	attributeWakesRelay  = "wr"
 	attributeChargeID    = "ci" // of a reference: the charge that it belongs to
+
+	attributeResponseBody = "bo" // a Store may pack it
 )
 
 // derived are the attributes that each write computes from the entry, and no read decodes, with their long names.
@@ -73,7 +75,7 @@ var fields = []field{
 	{"ams", "amount_as_sent", func(e *entry) any { return &e.Amount.AsSent }},
 	{"cd", "counts_daily_amount", func(e *entry) any { return &e.Amount.CountsDaily }},
 	{"rs", "response_status", func(e *entry) any { return &e.Response.Status }},
-	{"bo", "response_body", func(e *entry) any { return (*packed)(&e.Response.Body) }},
+	{attributeResponseBody, "response_body", func(e *entry) any { return (*packed)(&e.Response.Body) }},
 	{"ct", "call_attempts", func(e *entry) any { return &e.Call.Attempts }},
 	{"opr", "operator_reference", func(e *entry) any { return &e.OperatorReference }},
 	{"opl", "late_operator_reference", func(e *entry) any { return &e.LateReference }},

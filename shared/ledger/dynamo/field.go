@@ -14,9 +14,9 @@ import (
 )
 
 // field maps one field of an entry to one attribute of its item. The type of the field decides the type of the
-// attribute: S for a string, N for an integer or a time in milliseconds since 1970, BOOL, B for bytes. A packed body is
-// a B too. Any other type is a document: an S that contains JSON. A later version must not add members to a document,
-// because an older version would lose them: it must add an attribute.
+// attribute: S for a string, N for an integer or a time in milliseconds since 1970, BOOL, B for bytes. A body is a B
+// in one of two forms, and encode makes the plain one. Any other type is a document: an S that contains JSON. A later
+// version must not add members to a document, because an older version would lose them: it must add an attribute.
 type field struct {
 	name     string // as stored
 	longName string // for people: in errors and in docs/operations.md
@@ -55,7 +55,7 @@ func (f field) encode(e *entry) (types.AttributeValue, error) {
 	case *[]byte:
 		return &types.AttributeValueMemberB{Value: *value}, nil
 	case *packed:
-		return &types.AttributeValueMemberB{Value: value.pack()}, nil
+		return &types.AttributeValueMemberB{Value: value.plain()}, nil
 	}
 	encoded, err := json.Marshal(pointer)
 	if err != nil {

@@ -82,16 +82,20 @@ func TestChargeCostsOneOrTwoWriteUnits(t *testing.T) {
 	attempt := ledger.CallAttempt{
 		At: e.CreatedAt, Millis: 20000, Outcome: ledger.CallUnknown, Reason: "timeout", Response: 504,
 	}
-	for failed, units := range map[int]int{0: 1, 1: 1, ledger.MaxCallAttempts: 2} {
-		e.Call.Attempts = slices.Repeat([]ledger.CallAttempt{attempt}, failed)
-		encoded, err := Encode(e)
+	for _, c := range []struct {
+		packs         bool
+		failed, units int
+	}{
+		{false, 0, 1}, {false, 1, 2}, {false, ledger.MaxCallAttempts, 2},
+		{true, 0, 1}, {true, 1, 1}, {true, ledger.MaxCallAttempts, 2},
+	} {
+		e.Call.Attempts = slices.Repeat([]ledger.CallAttempt{attempt}, c.failed)
+		encoded, err := (&Store{PackResponses: c.packs}).encode(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := itemSize(t, encoded)
-		t.Logf("%d bytes with %d failed attempts", size, failed)
-		if limit := units * writeUnit; size >= limit {
-			t.Errorf("the item has %d bytes with %d failed attempts, want under %d", size, failed, limit)
+		if size := itemSize(t, encoded); size >= c.units*writeUnit {
+			t.Errorf("%+v: the item has %d bytes, want under %d", c, size, c.units*writeUnit)
 		}
 	}
 }
@@ -135,9 +139,10 @@ func finalPayment() *ledger.Entry {
 	return e
 }
 
-// TestPaymentCostsOneWriteUnit checks that no write of a usual payment costs two units: its last ones are the largest.
+// TestPaymentCostsOneWriteUnit checks that no write of a usual payment costs two units if responses are packed. Its
+// last writes are the largest.
 func TestPaymentCostsOneWriteUnit(t *testing.T) {
-	encoded, err := Encode(finalPayment())
+	encoded, err := (&Store{PackResponses: true}).encode(finalPayment())
 	if err != nil {
 		t.Fatal(err)
 	}

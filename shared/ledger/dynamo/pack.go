@@ -6,8 +6,9 @@ import (
 	"errors"
 )
 
-// packed is a response's body. It is stored in a short form, because it is the largest part of an item, and DynamoDB
+// packed is a response's body. It has a short stored form, because it is the largest part of an item, and DynamoDB
 // bills each write of the item by its size. A response repeats names that packDictionary has, and its own values.
+// Both forms are always read; Store.PackResponses decides which one is written.
 //
 // The short form is packedForm and a sequence of steps. A step is a number n as a varint. If n is even, n/2 bytes
 // follow as they are. If n is odd, n/2 bytes are copied, and the distance back to the first of them follows as a
@@ -48,7 +49,16 @@ var (
 	errTooLong = errors.New("a packed body of more than the limit")
 )
 
-// pack returns the stored form of a body.
+// plain returns the body as it is, the stored form that each program reads. Only a body that would be taken for the
+// short form is packed; JSON never is.
+func (body packed) plain() []byte {
+	if len(body) > 0 && body[0] == packedForm {
+		return body.pack()
+	}
+	return body
+}
+
+// pack returns the short stored form of a body.
 func (body packed) pack() []byte {
 	window := append([]byte(packDictionary), body...)
 	var last [1 << packBits]int32 // the position after the latest occurrence of some bytes, by their hash

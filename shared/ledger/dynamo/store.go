@@ -40,6 +40,10 @@ type Client interface {
 
 // Store is the ledger's table. It has no state; any number of goroutines may use it.
 type Store struct {
+	// PackResponses stores responses in their short form. Reads accept both forms with either value. Set it only if no
+	// program from before the short form responds from this table (docs/deploy.md).
+	PackResponses bool
+
 	client Client
 	table  string
 }
@@ -53,7 +57,7 @@ var (
 	_ ledger.ReferenceIndex = (*Store)(nil)
 )
 
-// New makes the store of a table.
+// New makes the store of a table. It does not pack responses.
 func New(client Client, table string) *Store { return &Store{client: client, table: table} }
 
 // Insert implements ledger.Writer: the condition is "absent, or expired at the new entry's UpdatedAt".
@@ -78,7 +82,7 @@ func (s *Store) putEntry(
 	ctx context.Context, verb string, e *ledger.Entry, condition string, value types.AttributeValue,
 ) (*ledger.Entry, error) {
 	action := "ledger: " + verb + " a " + string(e.Kind)
-	encoded, err := Encode(e)
+	encoded, err := s.encode(e)
 	if err != nil {
 		return nil, dynamoitem.DescribeError(action, err)
 	}
@@ -104,6 +108,15 @@ func (s *Store) putEntry(
 		return nil, nil
 	}
 	return existing, nil
+}
+
+// encode makes the item of an entry. It packs the response if the store does.
+func (s *Store) encode(e *ledger.Entry) (item, error) {
+	encoded, err := Encode(e)
+	if body := packed(e.Response.Body); err == nil && s.PackResponses && len(body) > 0 {
+		encoded[attributeResponseBody] = &types.AttributeValueMemberB{Value: body.pack()}
+	}
+	return encoded, err
 }
 
 // conditionalPut makes the request that stores an item under a condition, which names its one value ":value".
