@@ -35,6 +35,7 @@ func TestPerformanceLimits(t *testing.T) {
 	}
 	defer s.close()
 	t.Run("calls", func(t *testing.T) { checkCalls(t, s) })
+	t.Run("units of a payment", func(t *testing.T) { checkDelivered(t, s) })
 	t.Run("sizes", func(t *testing.T) { checkSizes(t, s) })
 	t.Run("starts", func(t *testing.T) { checkStarts(t, s) })
 }
@@ -59,6 +60,26 @@ func checkCalls(t *testing.T, s *fixture) {
 		if cost.units != kind.units {
 			t.Errorf("%s costs the units %+v, want %+v", kind.name, cost.units, kind.units)
 		}
+	}
+}
+
+// checkDelivered checks the write units of a payment from request to delivered, with packed responses and without.
+func checkDelivered(t *testing.T, s *fixture) {
+	const packed, plain = 11, 13
+	var sum units
+	for _, kind := range requests() { // which checkCalls compared
+		if isDelivery(kind.name) {
+			sum = sum.plus(kind.units)
+		}
+	}
+	t.Logf("PackResponses=yes: %d write units: %+v", sum.writes(), sum)
+	if sum.writes() != packed {
+		t.Errorf("a payment costs %+v with packed responses, want %d write units", sum, packed)
+	}
+	sum, err := s.deliveredPlain(t.Context(), 100_000)
+	t.Logf("PackResponses=no: %d write units: %+v", sum.writes(), sum)
+	if sum.writes() != plain || err != nil {
+		t.Errorf("a payment costs %+v (%v) without packed responses, want %d write units", sum, err, plain)
 	}
 }
 

@@ -29,8 +29,13 @@ type requestKind struct {
 	before []requestKind
 	// calls are those of one request, once its process has read merchant and secrets.
 	calls callCounts
-	// units are what DynamoDB bills for one request.
+	// units are what DynamoDB bills for one request, with PackResponses=yes.
 	units units
+}
+
+// isDelivery reports whether a kind is a part of a payment from request to delivered.
+func isDelivery(name string) bool {
+	return strings.HasPrefix(name, "pay (ussd), ") && !strings.HasSuffix(name, "repeated")
 }
 
 // requests lists the kinds, with the numbers of calls that docs/architecture.md promises.

@@ -44,6 +44,7 @@ type fixture struct {
 	payer      *payer
 	client     *awsclient.Client // past the meters' delays
 	steps      map[string]*lambda.Function
+	plain      bool // new functions do not pack responses
 	merchant   local.MerchantCredentials
 	endpoints  map[string]string
 	closers    []func()
@@ -186,11 +187,17 @@ func (s *fixture) newSecretsManager(list []template.Secret) (http.Handler, error
 }
 
 func (s *fixture) close() {
-	for _, step := range s.steps {
-		step.Close()
-	}
+	s.stopSteps()
 	for _, stop := range s.closers {
 		stop()
+	}
+}
+
+// stopSteps stops the functions that make the requests before a measured one.
+func (s *fixture) stopSteps() {
+	for name, step := range s.steps {
+		step.Close()
+		delete(s.steps, name)
 	}
 }
 
@@ -215,6 +222,9 @@ func (s *fixture) newFunction(name string, warm bool) (*lambda.Function, error) 
 	environment := maps.Clone(found.Environment)
 	maps.Copy(environment, s.endpoints)
 	environment["WARM_CONNECTIONS"] = fmt.Sprint(warm)
+	if s.plain {
+		environment["PACK_RESPONSES"] = "false"
+	}
 	return lambda.NewFunction(lambda.Spec{
 		Name: name, Bootstrap: s.programPath(name), Env: environment, Timeout: found.Timeout, Memory: found.MemoryMB,
 		MaxProcesses: 1,

@@ -20,6 +20,7 @@ type report struct {
 	delays    delays
 	programs  []programCost // the minimal function first
 	kinds     []requestCost
+	plain     units         // of a payment from request to delivered, without packed responses
 	firstWarm time.Duration // a process's first charge, with connections from the init phase
 	firstCold time.Duration // the same without
 }
@@ -71,11 +72,33 @@ func measureAll(ctx context.Context, s *fixture, starts, number int) (*report, e
 		}
 		r.kinds = append(r.kinds, cost)
 	}
+	if r.plain, err = s.deliveredPlain(ctx, 70_000_000); err != nil {
+		return nil, err
+	}
 	if r.firstWarm, err = s.firstCharge(ctx, true, 50_000_000, starts/2); err != nil {
 		return nil, err
 	}
 	r.firstCold, err = s.firstCharge(ctx, false, 60_000_000, starts/2)
 	return r, err
+}
+
+// deliveredPlain returns the units of a payment from request to delivered if responses are not packed
+// (PackResponses=no), which is the default of template.yaml.
+func (s *fixture) deliveredPlain(ctx context.Context, from int) (sum units, err error) {
+	s.plain = true
+	s.stopSteps()
+	defer func() { s.plain = false; s.stopSteps() }()
+	for i, kind := range requests() {
+		if !isDelivery(kind.name) {
+			continue
+		}
+		b, err := s.runBatch(ctx, kind, from+i*1000, 5)
+		if err != nil {
+			return sum, fmt.Errorf("%s, not packed: %w", kind.name, err)
+		}
+		sum = sum.plus(b.units)
+	}
+	return sum, nil
 }
 
 func (s *fixture) programSize(name string) (int64, error) {

@@ -80,7 +80,8 @@ func (r *report) requestTable(b *strings.Builder) {
 		"The tables do not count these reads.\n\n", circuits)
 }
 
-// unitTable has what DynamoDB bills for each kind of request, and for a payment with its callback and notification.
+// unitTable has what DynamoDB bills for each kind of request with PackResponses=yes. For a payment with its callback
+// and notification it has both values.
 func (r *report) unitTable() string {
 	var b strings.Builder
 	b.WriteString("| DynamoDB bills for | write units | of them tables | index `day` | index `due` | read units |\n" +
@@ -94,11 +95,12 @@ func (r *report) unitTable() string {
 			continue
 		}
 		row(k.name, k.units)
-		if strings.HasPrefix(k.name, "pay (ussd), ") && !strings.HasSuffix(k.name, "repeated") {
+		if isDelivery(k.name) {
 			delivered = delivered.plus(k.units)
 		}
 	}
 	row("payment, from request to delivered", delivered)
+	row("the same with `PackResponses=no`", r.plain)
 	return b.String() + "\n"
 }
 

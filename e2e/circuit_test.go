@@ -26,7 +26,8 @@ func TestCircuitOfLocalRun(t *testing.T) {
 				return response
 			}
 			isRefused, sent := false, 0
-			for end := time.Now().Add(time.Minute); !isRefused && time.Now().Before(end) && (stubs || sent < 30); sent++ {
+			end := time.Now().Add(time.Minute)
+			for ; !isRefused && time.Now().Before(end) && (stubs || sent < 30); sent++ {
 				response := send(cutAlias)
 				isRefused = response.status == http.StatusServiceUnavailable
 				if isRefused && response.header.Get("X-Error-Reason") != "circuit-open" {

@@ -221,7 +221,7 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	if refusal == nil {
 		refusal = p.pin(ctx, a, check)
 	}
-	reserve := p.Book.Reserve
+	var reserve reserveFunc
 	switch {
 	case a.Choice.NotYet != nil:
 		reserve, refusal = p.Book.FindExisting, a.Choice.NotYet

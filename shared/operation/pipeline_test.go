@@ -81,8 +81,8 @@ func TestReserve(t *testing.T) {
 	assertReserveFails(t, w, "decision repeat-window", fault.Fault{Kind: fault.OutcomeUnknown})
 }
 
-// decision "day-shards": the reservation stores the partition of the day. A request after a release, when the profile has
-// another number, does not move the entry.
+// decision "day-shards": the reservation stores the partition of the day. A request after a release, when the profile
+// has another number, does not move the entry.
 func TestReserveStoresDayShard(t *testing.T) {
 	for _, shards := range []int{0, 1, 7} {
 		w := operationtest.New(t)

@@ -19,8 +19,8 @@ import (
 const circuitsHelp invariant = "16: A circuit opens only after 10 failures within 30 seconds or more slow calls than " +
 	"the share, and then always. A healthy platform is refused no longer than 340 seconds after its last failure, " +
 	"and costs no write. At most 3 probes are outstanding, 3 successes close a circuit, and a failure opens it. A " +
-	"process that has read an open circuit reserves no key without a probe, and takes over none. A refusal stores and " +
-	"sends nothing, and is for a key that is free"
+	"process that has read an open circuit reserves no key without a probe, and takes over none. A refusal stores " +
+	"and sends nothing, and is for a key that is free"
 
 // The bounds of the circuits, as decision "circuit-breaker" states them.
 const (

@@ -56,7 +56,8 @@ func planCircuits(w *world.World, length time.Duration) {
 	planCircuitDamage(w, begin)
 	if w.Tape.Choose("crashes beside circuits", 3) == 2 {
 		w.CrashOften(func(name, call string) bool {
-			return name == function && (strings.HasSuffix(call, " "+fixture.LimitTable) || strings.HasPrefix(call, "http"))
+			isAffected := strings.HasSuffix(call, " "+fixture.LimitTable) || strings.HasPrefix(call, "http")
+			return isAffected && name == function
 		})
 	}
 }

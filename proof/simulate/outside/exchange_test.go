@@ -39,3 +39,12 @@ func TestExchangeResult(t *testing.T) {
 		}
 	}
 }
+
+func TestOutageSparesCalls(t *testing.T) {
+	o := Outage{Fault: HangBefore, SparedOf: 3}
+	for call, want := range []Fault{HangBefore, HangBefore, NoFault, HangBefore, HangBefore, NoFault} {
+		if got := o.next(); got != want {
+			t.Errorf("call %d: %q, want %q", call, got, want)
+		}
+	}
+}

@@ -84,7 +84,8 @@ type Window struct{ From, To time.Time }
 // Contains reports whether a time is in the window.
 func (w Window) Contains(at time.Time) bool { return !at.Before(w.From) && at.Before(w.To) }
 
-// Outage is a time in which each call of a kind meets a fault, or all but a few, without a choice. A server has no kinds.
+// Outage is a time in which each call of a kind meets a fault, or all but a few, without a choice. A server has no
+// kinds.
 type Outage struct {
 	Window
 	Kind  string // one of the kinds of effects; "" is every kind, also lookups
