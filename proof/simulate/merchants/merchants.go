@@ -79,8 +79,8 @@ func (m *Merchants) PlanHealth(s *fixture.Shop, length time.Duration) {
 // sameContent is the interval of the numbers that select the same content.
 const sameContent = 10 * largeAmountInterval * largeAmountInterval
 
-// Add adds an order. number selects its content. Two hazards may add an order of a merchant under one number. The second
-// then gets the next number that selects the same content, because each order has its own key.
+// Add adds an order. number selects its content. Two hazards may add an order of a merchant under one number. The
+// second then gets the next number that selects the same content, because each order has its own key.
 func (m *Merchants) Add(s *fixture.Shop, function string, number int) *Order {
 	for slices.ContainsFunc(m.Orders, func(o *Order) bool {
 		return o.Shop.Name == s.Name && o.Function == function && o.Number == number
