@@ -75,7 +75,7 @@ type edit struct{ file, original, bad string }
 
 // variants is the table: all deliberate bugs.
 var variants = slices.Concat(outcomeVariants, ledgerVariants, callVariants, notificationVariants, sweepVariants,
-	platformVariants, hazardVariants)
+	platformVariants, hazardVariants, circuitVariants)
 
 // requiredVariants are the classic mistakes of a payment gateway. The table must have them, and the simulator must find
 // each of them.
