@@ -38,7 +38,7 @@ func Decide(existing, incoming *Entry, now time.Time, resendWindow time.Duration
 		return InFlight
 	}
 	repeat := StillUnknown
-	if now.Sub(existing.SentAt) < resendWindow {
+	if resendWindow > 0 && now.Sub(existing.SentAt) < resendWindow { // SentAt may be ahead of this process's clock
 		repeat = TakenOver
 	}
 	same := existing.Request.Fingerprint == incoming.Request.Fingerprint

@@ -132,6 +132,19 @@ func TestDecideOnNothingAndOnAReference(t *testing.T) {
 	}
 }
 
+// Without a resend window an unknown transaction is never sent again, also by a clock that is behind that of its send.
+func TestDecideByAClockThatIsBehind(t *testing.T) {
+	incoming := &ledger.Entry{}
+	for kind := range decided {
+		sentLater := &ledger.Entry{Key: ledger.Key{Kind: kind, ID: "k"}, Call: ledger.Call{State: ledger.Unknown}}
+		sentLater.Merchant, sentLater.SentAt = incoming.Merchant, start.Add(20*time.Second)
+		sentLater.Request.Fingerprint = incoming.Request.Fingerprint
+		if got := ledger.Decide(sentLater, incoming, start, 0); got != stillUnknown {
+			t.Errorf("unknown %s without a resend window, by a clock that is behind: %v", kind, got)
+		}
+	}
+}
+
 func TestVerdictNames(t *testing.T) {
 	for v, want := range map[ledger.Verdict]string{
 		ledger.NewReservation: "NewReservation", ledger.StillUnknown: "StillUnknown",
