@@ -336,18 +336,11 @@ func (c *circuits) responded(o *merchants.Order, made *merchants.Call) {
 			r.RetryAfter)
 	case a.wrote || a.sent:
 		c.fail(circuitsHelp, "%s was refused by its circuit after its reservation", key)
-	case e != nil && e.State != ledger.Released && c.changed[key] < made.Start && !e.PastRetention(time.Now()) &&
-		!c.isSentLater(e):
+	case e != nil && e.State != ledger.Released && c.changed[key] < made.Start && !e.PastRetention(time.Now()):
 		c.fail(circuitsHelp, "%s was refused by its circuit, and is %s", key, e.State)
 	case !c.hasFailed(o.Function):
 		c.fail(circuitsHelp, "%s was refused by its circuit, and its platform is healthy", key)
 	}
-}
-
-// isSentLater reports whether an entry may seem to have been sent in the future, by a clock that is behind. Such an
-// unknown entry counts as one that may be taken over, also without a resend window.
-func (c *circuits) isSentLater(e *ledger.Entry) bool {
-	return c.Rates.Skew > 0 && time.Since(e.SentAt) < history.MaxSkew
 }
 
 // hasFailed reports whether a platform had a failure lately in calls of an operation.

@@ -172,10 +172,6 @@ func (c *responses) linearizable(o *merchants.Order) {
 		if given.kind == responseReleased && (c.Rates.Table > 0 || c.operators.Platforms != nil) {
 			given = observation{}
 		}
-		// A clock that is behind lets an open circuit refuse an unknown order as if it were free (see isSentLater).
-		if made.Response.Reason == reasonOpen && c.Rates.Skew > 0 {
-			given = observation{}
-		}
 		if made.IsLost {
 			given, end = observation{kind: responseLost}, math.MaxInt64
 		}

@@ -99,7 +99,8 @@ var outcomeVariants = []variant{
 		name: "resend-after-window", breaks: "a request is sent again after the operator has forgotten its key",
 		invariants: []int{1},
 		edits: []edit{{
-			"shared/ledger/verdict.go", "if now.Sub(existing.SentAt) < resendWindow {", "if resendWindow > 0 {",
+			"shared/ledger/verdict.go", "if resendWindow > 0 && now.Sub(existing.SentAt) < resendWindow {",
+			"if resendWindow > 0 {",
 		}},
 	},
 	{
