@@ -107,7 +107,7 @@ func (c *Circuits) read(key Key) {
 	cancel()
 	k, _ := c.lock(key)
 	k.reading = false
-	if err == nil {
+	if err == nil && k.readAt < start { // a write of the same millisecond may have come after the read
 		k.keep(form, start)
 	}
 	c.mutex.Unlock()

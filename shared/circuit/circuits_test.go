@@ -19,7 +19,7 @@ var key = circuit.Key{Account: "mtn/a1", Operation: "pay"}
 
 var errNoTable = errors.New("the table does not respond")
 
-// table is a store with faults. before runs before each swap is applied.
+// table is a store with faults. before runs before the next swap is applied, and afterRead after the next read.
 type table struct {
 	mutex        sync.Mutex
 	forms        map[circuit.Key]string
@@ -27,13 +27,19 @@ type table struct {
 	err          error // of each call, which is not applied
 	lost         bool  // the responses of swaps are lost after they were applied
 	before       func()
+	afterRead    func()
 }
 
 func (s *table) Load(_ context.Context, k circuit.Key) (string, error) {
 	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	s.loads++
-	return s.forms[k], s.err
+	form, err, afterRead := s.forms[k], s.err, s.afterRead
+	s.afterRead = nil
+	s.mutex.Unlock()
+	if afterRead != nil {
+		afterRead()
+	}
+	return form, err
 }
 
 func (s *table) Swap(_ context.Context, k circuit.Key, old, next string, expire time.Time) (string, bool, error) {

@@ -60,6 +60,20 @@ func TestFailedProbeOpensAgain(t *testing.T) {
 	}
 }
 
+// A read that comes back after a probe was taken in the same millisecond does not hide the probe.
+func TestProbeDuringARead(t *testing.T) {
+	store, c := newTable(), newClock()
+	p := halfOpen(t, store, c, 0)[0]
+	c.advance(2001 * time.Millisecond)
+	var probe circuit.Probe
+	store.afterRead = func() { probe = mustTake(t, p) }
+	p.Read([]string{key.Account}, key.Operation)
+	p.end(probe, circuit.Responded)
+	if state, _ := circuit.Decode(store.forms[key]); state.Successes != 1 || len(state.Probes) != 0 {
+		t.Errorf("%d successes and %d outstanding probes, want 1 and 0", state.Successes, len(state.Probes))
+	}
+}
+
 // A probe may be slow, as the account always was. Only its end decides.
 func TestSlowProbe(t *testing.T) {
 	store, c := newTable(), newClock()
