@@ -2,6 +2,7 @@ package circuit
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type Circuits struct {
 	pending        []chan struct{} // closed at the end of the goroutines
 	unused         map[Probe]Key   // that were taken and not begun
 	opened, closed int             // by this process, since the last Finish
+	failures       int             // of the store, since the last Finish
 }
 
 // knownCircuit is one circuit as the process knows it. Its times are milliseconds since 1970.
@@ -107,6 +109,9 @@ func (c *Circuits) read(key Key) {
 	cancel()
 	k, _ := c.lock(key)
 	k.reading = false
+	if err != nil {
+		c.failures++
+	}
 	if err == nil && k.readAt < start { // a write of the same millisecond may have come after the read
 		k.keep(form, start)
 	}
@@ -156,7 +161,8 @@ func (c *Circuits) Finish(line *telemetry.LogLine) {
 	c.mutex.Lock()
 	line.Add(telemetry.OpenedCircuits, c.opened)
 	line.Add(telemetry.ClosedCircuits, c.closed)
-	c.opened, c.closed = 0, 0
+	line.Add(telemetry.LimitStoreFailures, c.failures)
+	c.opened, c.closed, c.failures = 0, 0, 0
 	c.mutex.Unlock()
 }
 
@@ -226,12 +232,17 @@ func (c *Circuits) change(key Key, change func(s *State, now int64) bool) (store
 		return changes
 	})
 	cancel()
-	if err != nil {
-		return false, err
-	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	k.keep(form, start)
+	if err != nil {
+		if !errors.Is(err, ErrNewer) {
+			c.failures++
+		}
+		return false, err
+	}
+	if stored || form != known { // else the store was not called
+		k.keep(form, start)
+	}
 	switch {
 	case stored && after == Open && before != Open:
 		c.opened++

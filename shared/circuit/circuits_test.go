@@ -134,7 +134,7 @@ func (p *process) finish() string {
 		p.t.Fatal(err)
 	}
 	counted := ""
-	for _, name := range []string{"OpenedCircuits", "ClosedCircuits"} {
+	for _, name := range []string{"OpenedCircuits", "ClosedCircuits", "LimitStoreFailures"} {
 		if strings.Contains(text.String(), `"`+name+`":1`) {
 			counted += name
 		}

@@ -74,6 +74,28 @@ func TestProbeDuringARead(t *testing.T) {
 	}
 }
 
+// A process that finds no room in the form that it knows still reads the circuit again after 2 seconds.
+func TestFullProbesAreReadAgain(t *testing.T) {
+	store, c := newTable(), newClock()
+	all := halfOpen(t, store, c, 0, 0, 0, 0)
+	probes := []circuit.Probe{mustTake(t, all[0]), mustTake(t, all[1]), mustTake(t, all[2])}
+	p := all[3]
+	c.advance(2001 * time.Millisecond)
+	p.look()
+	for i, probe := range probes {
+		all[i].end(probe, circuit.Responded)
+	}
+	for range 4 {
+		c.advance(time.Second)
+		p.Phase(key)
+		p.finish()
+		p.TakeProbe(key)
+	}
+	if phase, _ := p.Phase(key); phase != circuit.Closed {
+		t.Errorf("%s 4 seconds after the circuit closed, want closed", phase)
+	}
+}
+
 // A probe may be slow, as the account always was. Only its end decides.
 func TestSlowProbe(t *testing.T) {
 	store, c := newTable(), newClock()
