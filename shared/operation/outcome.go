@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mobilegateway/shared/apigw"
+	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/oneapi"
@@ -237,7 +238,11 @@ func (p *Pipeline) CallOperator(ctx context.Context, a *Attempt, send SendFunc) 
 	}
 	callCtx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	if observed := p.Circuits.Begin(circuitOf(a.Stored), a.probe); observed != nil {
+	account, probe := circuitOf(a.Stored), a.probe
+	if account != circuitOf(a.Entry) {
+		probe = circuit.Probe{} // of another circuit: it is returned, because no call begins with it
+	}
+	if observed := p.Circuits.Begin(account, probe); observed != nil {
 		defer observed.End()
 		callCtx = upstream.WithObserver(callCtx, observed)
 	}
