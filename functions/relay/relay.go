@@ -92,7 +92,7 @@ func (r *Relay) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err := json.Unmarshal(payload, &batch); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.Limits.total())
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Limits.total(), webhook.ErrCutOff)
 	defer cancel()
 	var group sync.WaitGroup
 	for _, record := range batch.Records {
