@@ -28,8 +28,9 @@ type dayPart struct {
 	taken string
 }
 
-// positionSeparator separates the positions of the partitions in a cursor. No id of a transaction has it.
-const positionSeparator = "|"
+// positionSeparator separates the positions of the partitions in a cursor. No id of a transaction has it, and a shell
+// leaves it as it is.
+const positionSeparator = ","
 
 // newDayReader returns a reader that begins at a cursor of that day. A cursor of fewer partitions, from before the
 // merchant had more, begins the others at their start.

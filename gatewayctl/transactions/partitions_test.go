@@ -63,7 +63,7 @@ func TestListsMergePartitions(t *testing.T) {
 		t.Error("the export was not interrupted")
 	}
 	d.Ledger.InjectFaults(nil)
-	d.ExpectExit(line+" --cursor 2026-03-01/"+strings.Repeat("|", 5), gatewayctl.ExitFailed, "more partitions")
+	d.ExpectExit(line+" --cursor 2026-03-01/"+strings.Repeat(",", 5), gatewayctl.ExitFailed, "more partitions")
 }
 
 // A file whose export was interrupted before the merchant had more partitions is continued: each transaction once.
