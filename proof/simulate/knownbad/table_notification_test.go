@@ -144,7 +144,8 @@ var notificationVariants = []variant{
 	{
 		name: "relay-outlives-its-return", breaks: "the relay continues after its return", invariants: []int{13},
 		edits: []edit{{
-			"functions/relay/relay.go", "ctx, cancel := context.WithTimeout(ctx, r.Limits.total())\n\tdefer cancel()",
+			"functions/relay/relay.go",
+			"ctx, cancel := context.WithTimeoutCause(ctx, r.Limits.total(), webhook.ErrCutOff)\n\tdefer cancel()",
 			"ctx = context.WithoutCancel(ctx)",
 		}, {
 			"functions/relay/relay.go", "group.Wait()\n\tr.Courier",
