@@ -40,7 +40,8 @@ var circuitVariants = []variant{
 		name: "circuit-never-opens", breaks: "failures do not open a circuit", invariants: []int{16},
 		world: onCircuits(0, 0, nil),
 		edits: []edit{{
-			circuitStateFile, "return sum.Failures >= minFailures && sum.Failures >= sum.Successes || sum.Slow > maxSlow",
+			circuitStateFile,
+			"return sum.Failures >= minFailures && sum.Failures >= sum.Successes || sum.Slow > maxSlow",
 			"return sum.Failures >= 100*minFailures && sum.Failures >= sum.Successes || sum.Slow > maxSlow",
 		}},
 	},
