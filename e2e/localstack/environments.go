@@ -102,7 +102,7 @@ func (e *environmentPool) invoke(w http.ResponseWriter, r *http.Request) {
 	if found != nil {
 		function = found.function
 		e.eventCount[found.name]++
-		if strings.Contains(message.Payload, `"aws.events"`) {
+		if strings.Contains(message.Payload, `"part"`) { // the input of a schedule in template.yaml
 			e.scheduledCount[found.name]++
 		}
 	}
