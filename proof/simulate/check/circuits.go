@@ -273,6 +273,9 @@ func (c *circuits) stored(s *storedCircuit) {
 func (c *circuits) opened(key circuit.Key) {
 	c.Count("circuit: opened")
 	all, slow := c.failuresIn(key, resultsTime+longestCall+c.tolerance())
+	if c.Rates.Table > 0 {
+		all *= 2 // a write whose response was lost may count its results once more
+	}
 	if all < failuresOpen && slow <= c.AccountConcurrency*share/100 {
 		c.fail(circuitsHelp, "%v opened after %d failures, %d of them slow", key, all, slow)
 	}
