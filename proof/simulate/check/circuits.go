@@ -290,8 +290,9 @@ func (c *circuits) storedClosed(key circuit.Key, after *circuit.State) {
 	if failures >= failuresOpen && failures >= successes {
 		c.fail(circuitsHelp, "%v is closed with %d failures and %d successes", key, failures, successes)
 	}
-	// A failure is written at the end of its call. It makes processes suspicious for a time.
-	if all, _ := c.failuresIn(key, resultsTime+2*longestCall+c.tolerance()); all == 0 {
+	// A failure is written at the end of its call. It makes processes suspicious for a time. A call of an instance that
+	// crashes is slow without an end.
+	if all, _ := c.failuresIn(key, resultsTime+2*longestCall+c.tolerance()); all == 0 && !c.MayCrash() {
 		c.fail(circuitsHelp, "%v was written, and its platform is healthy", key)
 	}
 }
@@ -341,7 +342,7 @@ func (c *circuits) responded(o *merchants.Order, made *merchants.Call) {
 		c.fail(circuitsHelp, "%s was refused by its circuit after its reservation", key)
 	case e != nil && e.State != ledger.Released && c.changed[key] < made.Start && !e.PastRetention(time.Now()):
 		c.fail(circuitsHelp, "%s was refused by its circuit, and is %s", key, e.State)
-	case !c.hasFailed(o.Function):
+	case !c.hasFailed(o.Function) && !c.MayCrash():
 		c.fail(circuitsHelp, "%s was refused by its circuit, and its platform is healthy", key)
 	}
 }

@@ -56,6 +56,9 @@ func (g *Gate) CrashOften(matches func(function, call string) bool) {
 // CrashAlways lets instances crash around each of some calls.
 func (g *Gate) CrashAlways(matches func(function, call string) bool) { g.prone = prone{1000, matches} }
 
+// MayCrash reports whether instances may crash.
+func (g *Gate) MayCrash() bool { return g.Rates.Crash > 0 || g.prone.rate > 0 }
+
 // crashRate is the rate of crashes around a call of a function, per mille.
 func (g *Gate) crashRate(function, call string) int {
 	if g.prone.matches == nil || !g.prone.matches(function, call) {
