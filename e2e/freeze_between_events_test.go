@@ -20,8 +20,8 @@ const (
 	frozenRounds = 2
 	// slowResponse is their response time: above the time that the relay has, and below that of a slow attempt.
 	slowResponse = 2800 * time.Millisecond
-	// mostDuplicates is what a relay that went on after its return had. Usually each slow server gets one, because it is
-	// cut off once; a busy machine may be too late to store that it is slow.
+	// mostDuplicates is what a relay that continued after its return had. Usually each slow server gets one, because it
+	// is cut off once. A busy machine may be too late to store that it is slow.
 	mostDuplicates = 9
 	// sweptWithin bounds the time until the sweep has delivered: the fast lease, a run each second, and the response.
 	sweptWithin = 2 * time.Minute
