@@ -144,8 +144,8 @@ func TestConcurrentSweeps(t *testing.T) {
 	s.AssertEntry(t, sms, want)
 }
 
-// Each of four sweeps delivers what is due in its own shards. Any of them delivers an entry that is due for longer than
-// a minute, so that no entry depends on one sweep.
+// Four sweeps divide the shards of a minute, and each delivers the entries of its own shards. If one of them does not
+// run, another one delivers its entries a minute later.
 func TestPartsOfAMinute(t *testing.T) {
 	const entries = 40
 	newFixtureWithDue := func() *sweepFixture {

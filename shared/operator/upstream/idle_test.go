@@ -20,13 +20,7 @@ import (
 func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opened atomic.Int32
-		transport := newTransport()
-		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
-			opened.Add(1)
-			ours, theirs := net.Pipe()
-			go serve(theirs)
-			return ours, nil
-		}
+		transport := pipeTransport(&opened)
 		defer transport.CloseIdleConnections()
 		client := NewClient(transport)
 		steps := []struct {
@@ -53,13 +47,7 @@ func TestBusyConnectionsAreReused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const calls = 32 + 32
 		var opened atomic.Int32
-		transport := newTransport()
-		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
-			opened.Add(1)
-			ours, theirs := net.Pipe()
-			go serve(theirs)
-			return ours, nil
-		}
+		transport := pipeTransport(&opened)
 		defer transport.CloseIdleConnections()
 		client := NewClient(transport)
 		for range 3 {
@@ -79,6 +67,18 @@ func TestBusyConnectionsAreReused(t *testing.T) {
 			t.Errorf("%d connections opened, want at most %d", opened.Load(), calls)
 		}
 	})
+}
+
+// pipeTransport is the transport of a client, with pipes as connections. It counts those that it opened.
+func pipeTransport(opened *atomic.Int32) *http.Transport {
+	transport := newTransport()
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		opened.Add(1)
+		ours, theirs := net.Pipe()
+		go serve(theirs)
+		return ours, nil
+	}
+	return transport
 }
 
 // serve responds to every request on a connection with 201.
