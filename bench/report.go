@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobilegateway/bench/page"
+	"mobilegateway/world/lambda"
 )
 
 // tableMarks and growthMarks return the marks of the two generated sections of bench/README.md.
@@ -23,12 +24,8 @@ func publish(out io.Writer, path string, between page.Marks, text string) error 
 	return between.Replace(path, text)
 }
 
-// A function with processorMB of memory has one processor, and another one its part of it.
-// https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html, 2026-11-27.
-const (
-	processorMB = 1769
-	smallMB     = 128
-)
+// smallMB is the memory of a small function. It has its part of a processor.
+const smallMB = 128
 
 func (r *report) markdown() string {
 	var b strings.Builder
@@ -47,7 +44,7 @@ func (r *report) markdown() string {
 	hot := r.kinds[slices.IndexFunc(r.kinds, func(k requestCost) bool { return k.name == "charge, first" })]
 	fmt.Fprintf(&b,
 		"\nThe CPU time of a charge takes %s ms of a function with %d MB, which has %d/%d of a processor.\n",
-		millis(hot.cpu*processorMB/smallMB), smallMB, smallMB, processorMB)
+		millis(hot.cpu*lambda.ProcessorMB/smallMB), smallMB, smallMB, lambda.ProcessorMB)
 	return b.String()
 }
 

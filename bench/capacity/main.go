@@ -18,11 +18,8 @@ import (
 	"syscall"
 
 	"mobilegateway/internal/repository"
+	"mobilegateway/world/lambda"
 )
-
-// processorMemoryMB is the memory in MB with which Lambda gives a function one processor (AWS Lambda Developer Guide,
-// "Configure Lambda function memory").
-const processorMemoryMB = 1769
 
 // controlGroups is where Linux has its control groups.
 const controlGroups = "/sys/fs/cgroup"
@@ -43,7 +40,7 @@ func run(args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	probe, err := quotaOf(processorMemoryMB)
+	probe, err := quotaOf(lambda.ProcessorMB)
 	if err != nil {
 		return err
 	}
@@ -76,7 +73,7 @@ func run(args []string, out io.Writer) error {
 func quotaOf(memoryMB int) (*quota, error) { return newQuota(controlGroups, share(memoryMB)) }
 
 // share is the part of a processor that a function of one thread gets with its memory.
-func share(memoryMB int) float64 { return min(float64(memoryMB)/processorMemoryMB, 1) }
+func share(memoryMB int) float64 { return min(float64(memoryMB)/lambda.ProcessorMB, 1) }
 
 // measureAll measures all kinds of work whose names contain a text.
 func measureAll(ctx context.Context, m *meter, only string) (*report, error) {

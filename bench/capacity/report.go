@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mobilegateway/bench/page"
+	"mobilegateway/world/lambda"
 	"mobilegateway/world/template"
 )
 
@@ -122,7 +123,7 @@ func bound(costs map[string]float64, deployment *template.Template) string {
 	fmt.Fprintf(&b, "A sweep of %s MB has %.2f of one, and begins work in the first %.0f seconds of a minute.\n",
 		thousands(sweep.MemoryMB), share(sweep.MemoryMB), window)
 	fmt.Fprintf(&b, "For %d minutes the sweeps need %s MB together:\n\n",
-		backlogWithin, thousands(int(math.Ceil(needed/window/backlogWithin*processorMemoryMB))))
+		backlogWithin, thousands(int(math.Ceil(needed/window/backlogWithin*lambda.ProcessorMB))))
 	fmt.Fprintf(&b, "| Sweeps of a minute | Memory together, MB | %s entries take | In %d minutes they process |\n"+
 		"|---:|---:|---:|---:|\n", thousands(backlog), backlogWithin)
 	for _, sweeps := range sweepCounts() {

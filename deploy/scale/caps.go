@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mobilegateway/deploy/bill"
+	"mobilegateway/world/lambda"
 	"mobilegateway/world/template"
 )
 
@@ -112,7 +113,7 @@ func newModel(root string, capacity map[string]capacityRow) (model, error) {
 		if !found {
 			return model{}, fmt.Errorf("%s has no row %q of capacity", pagePath, name)
 		}
-		*each = row.cpuMS / 1000 * processorMB / math.Min(row.memoryMB, processorMB)
+		*each = row.cpuMS / 1000 * lambda.ProcessorMB / math.Min(row.memoryMB, lambda.ProcessorMB)
 	}
 	return m, nil
 }

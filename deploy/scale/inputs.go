@@ -16,10 +16,6 @@ const (
 	relayWork = "relay: notification"
 )
 
-// processorMB is the memory with which Lambda gives a function one processor.
-// https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html, 2026-11-27.
-const processorMB = 1769
-
 // sweepMargin is the end of a sweep's time in which it begins no work, in seconds (functions/sweep: startMargin).
 const sweepMargin = 20
 
