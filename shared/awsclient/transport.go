@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"embed"
+	_ "embed" // for the roots
 	"errors"
 	"net"
 	"net/http"
@@ -26,20 +26,17 @@ const (
 	sessionCache          = 8
 )
 
-// rootFiles are Amazon's public roots: Amazon Root CA 1 to 4, Starfield Services Root G2 and Starfield Class 2.
+// amazonRootsPEM has Amazon's public roots: Amazon Root CA 1 to 4, Starfield Services Root G2 and Starfield Class 2. It
+// is one file, because a folder would link package io/fs.
 //
-//go:embed roots/*.pem
-var rootFiles embed.FS
+//go:embed amazon-roots.pem
+var amazonRootsPEM string
 
 // amazonRoots parses the embedded roots. Loading the system's pool instead takes ten times as long.
 func amazonRoots() (*x509.CertPool, error) {
-	files, _ := rootFiles.ReadDir("roots") // embedded files can be read
 	pool := x509.NewCertPool()
-	for _, file := range files {
-		pem, _ := rootFiles.ReadFile("roots/" + file.Name())
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, errors.New("embedded root is damaged: " + file.Name())
-		}
+	if !pool.AppendCertsFromPEM([]byte(amazonRootsPEM)) {
+		return nil, errors.New("the embedded roots are damaged")
 	}
 	return pool, nil
 }

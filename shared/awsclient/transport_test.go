@@ -22,38 +22,32 @@ import (
 )
 
 // fingerprints are the SHA-256 fingerprints of the certificates, as Amazon Trust Services and Starfield publish them.
-var fingerprints = map[string]string{
-	"amazon-root-ca-1.pem": "8ecde6884f3d87b1125ba31ac3fcb13d7016de7f57cc904fe1cb97c6ae98196e",
-	"amazon-root-ca-2.pem": "1ba5b2aa8c65401a82960118f80bec4f62304d83cec4713a19c39c011ea46db4",
-	"amazon-root-ca-3.pem": "18ce6cfe7bf14e60b2e347b8dfe868cb31d02ebb3ada271569f50343b46db3a4",
-	"amazon-root-ca-4.pem": "e35d28419ed02025cfa69038cd623962458da5c695fbdea3c22b0bfb25897092",
-	"starfield-services-root-certificate-authority-g2.pem": "568d6905a2c88708a4b3025190edcfed" +
-		"b1974a606a13c6e5290fcb2ae63edab5",
-	"starfield-class-2-ca.pem": "1465fa205397b876faa6f0a9958e5590" +
-		"e40fcc7faa4fb7c2c8677521fb5fb658",
+var fingerprints = []string{
+	"8ecde6884f3d87b1125ba31ac3fcb13d7016de7f57cc904fe1cb97c6ae98196e", // Amazon Root CA 1 to 4
+	"1ba5b2aa8c65401a82960118f80bec4f62304d83cec4713a19c39c011ea46db4",
+	"18ce6cfe7bf14e60b2e347b8dfe868cb31d02ebb3ada271569f50343b46db3a4",
+	"e35d28419ed02025cfa69038cd623962458da5c695fbdea3c22b0bfb25897092",
+	"568d6905a2c88708a4b3025190edcfedb1974a606a13c6e5290fcb2ae63edab5", // Starfield Services Root G2
+	"1465fa205397b876faa6f0a9958e5590e40fcc7faa4fb7c2c8677521fb5fb658", // Starfield Class 2
 }
 
 func TestEmbeddedRoots(t *testing.T) {
 	if _, err := amazonRoots(); err != nil {
 		t.Fatal(err)
 	}
-	files, err := rootFiles.ReadDir("roots")
-	if err != nil || len(files) != len(fingerprints) {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		raw, err := rootFiles.ReadFile("roots/" + file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		block, rest := pem.Decode(raw)
-		if block == nil || len(rest) != 0 {
-			t.Fatalf("%s is not one certificate", file.Name())
+	rest := []byte(amazonRootsPEM)
+	for i, want := range fingerprints {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			t.Fatalf("certificate %d is missing", i)
 		}
 		sum := sha256.Sum256(block.Bytes)
-		if got := hex.EncodeToString(sum[:]); got != fingerprints[file.Name()] {
-			t.Errorf("%s has fingerprint %s", file.Name(), got)
+		if got := hex.EncodeToString(sum[:]); got != want {
+			t.Errorf("certificate %d has fingerprint %s", i, got)
 		}
+	}
+	if len(rest) != 0 {
+		t.Errorf("%d bytes after the last certificate", len(rest))
 	}
 }
 
