@@ -216,7 +216,7 @@ func (s *Store) DueKeys(ctx context.Context, query ledger.DueQuery) ([]ledger.Du
 			attributeDueAt: &types.AttributeValueMemberN{Value: dueAt},
 		}
 	}
-	items, last, err := s.query(ctx, in, query.Limit)
+	items, last, err := queryPage(ctx, s, in, query.Limit)
 	if err != nil {
 		action := "ledger: listing the due entries of shard " + strconv.Itoa(query.Shard)
 		return nil, "", dynamoitem.DescribeError(action, err)
@@ -289,7 +289,7 @@ func (s *Store) Day(ctx context.Context, query ledger.DayQuery) (keys []ledger.D
 			return nil, "", dynamoitem.DescribeError(action, err)
 		}
 	}
-	items, last, err := s.query(ctx, in, query.Limit)
+	items, last, err := queryPage(ctx, s, in, query.Limit)
 	if err != nil {
 		return nil, "", dynamoitem.DescribeError(action, err)
 	}
@@ -339,8 +339,11 @@ func startKey(partition types.AttributeValue, cursor string) (item, error) {
 // MaxPage is the maximum number of keys that one DueKeys or Day requests.
 const MaxPage = 1000
 
-// query sends a query, and returns its items and the key after which the next page begins.
-func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, limit int) (items []item, last item, err error) {
+// queryPage sends a query, and returns its items and the key after which the next page begins. It is a function because
+// the linker keeps a method of this name in programs that never call it, and with it the query of the SDK.
+func queryPage(
+	ctx context.Context, s *Store, in *dynamodb.QueryInput, limit int,
+) (items []item, last item, err error) {
 	in.TableName, in.Limit = aws.String(s.table), aws.Int32(int32(min(max(limit, 1), MaxPage)))
 	out, err := s.client.Query(ctx, in)
 	if err != nil {
