@@ -32,7 +32,6 @@ func TestNumbers(t *testing.T) {
 			fmt.Sprintf("reads %d shards of the `due` index", ledger.DueShards),
 			fmt.Sprintf("For %d seconds a new notification", ledger.FastLease/time.Second),
 			fmt.Sprintf("due in %d seconds", ledger.FastLease/time.Second),
-			fmt.Sprintf("(%d hours, less 10 minutes)", orange.ResendWindow/time.Hour),
 			fmt.Sprintf("Processes keep secrets %d seconds, and profiles ", keyring.RenewalInterval/time.Second) +
 				strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
 		},
@@ -44,6 +43,17 @@ func TestNumbers(t *testing.T) {
 			"no confirmation within " + strings.Replace(templateVariable(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
 		},
 	}
+	failing, unrecorded := hours(deadLetterTimes(t))
+	cases["docs/operations.md"] = []string{
+		fmt.Sprintf("all attempts failed, for about %d hours", failing),
+		fmt.Sprintf("%d attempts in a row left no outcome, for about %d hours", ledger.MaxUnrecordedAttempts, unrecorded),
+		fmt.Sprintf("after %d minutes: after about %d minutes |", ledger.StaleAfter/time.Minute,
+			firstListing(t)/time.Minute),
+		fmt.Sprintf("StaleUnknownsAlarm from about %d minutes on", firstListing(t)/time.Minute),
+		resendWindowText(orange),
+	}
+	cases["docs/architecture.md"] = append(cases["docs/architecture.md"], resendWindowText(orange),
+		fmt.Sprintf("After about %d hours of failures", failing), fmt.Sprintf("about %d hours without one", unrecorded))
 	for _, platform := range operator.Platforms() {
 		if row, _ := operator.FindCapabilities(platform); row.NeverSentAfter > 0 {
 			from := confirm.NeverSentFrom(row, &ledger.Entry{}).Sub(time.Time{})
@@ -59,6 +69,62 @@ func TestNumbers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// resendWindowText is a platform's resend window without its margin, as the pages have it.
+func resendWindowText(row operator.Capabilities) string {
+	window := row.SafeResendWindow()
+	return fmt.Sprintf("%d hours and %d minutes", window/time.Hour, window%time.Hour/time.Minute)
+}
+
+// hours rounds two times.
+func hours(a, b time.Duration) (int, int) {
+	return int(a.Round(time.Hour) / time.Hour), int(b.Round(time.Hour) / time.Hour)
+}
+
+// durations reads a list of a variable of template.yaml.
+func durations(t *testing.T, variable string) (waits []time.Duration) {
+	t.Helper()
+	for text := range strings.SplitSeq(templateVariable(t, variable), ",") {
+		wait, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits = append(waits, wait)
+	}
+	return waits
+}
+
+// deadLetterTimes returns after which time a notification is given up: when each of its attempts fails, and when no
+// attempt has an outcome.
+func deadLetterTimes(t *testing.T) (failing, unrecorded time.Duration) {
+	t.Helper()
+	for _, wait := range durations(t, "DELIVERY_SCHEDULE") {
+		failing += wait
+	}
+	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	outbox := ledger.Outbox{URL: "https://shop.example/", Waiting: []ledger.Notification{{ID: "n", NextAttemptAt: start}}}
+	at := start
+	for outbox.Head() != nil {
+		at = outbox.Head().NextAttemptAt
+		if !outbox.ClaimDelivery(at) {
+			t.Fatal("the notification is not due")
+		}
+	}
+	return failing, at.Sub(start)
+}
+
+// firstListing is when an unknown payment whose lookups have no response is first counted for a person: at its first
+// lookup after ledger.StaleAfter.
+func firstListing(t *testing.T) (age time.Duration) {
+	t.Helper()
+	for _, wait := range durations(t, "POLL_SCHEDULE") {
+		if age += wait; age >= ledger.StaleAfter {
+			return age
+		}
+	}
+	t.Fatal("no lookup is late enough")
+	return 0
 }
 
 // templateVariable returns the value of a variable that template.yaml sets for every function.
