@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -175,36 +176,66 @@ func TestTestNumbersAreDocumented(t *testing.T) {
 	}
 }
 
-// TestOperatorsAreDocumented compares the tables of operators with what their own platforms reach. The merchants' table
+// TestOperatorsAreDocumented compares the merchants' table of operators with what their own platforms reach. The table
 // also marks where a payment needs a one-time code.
 func TestOperatorsAreDocumented(t *testing.T) {
-	countries := market.Alpha2s()
-	for page, title := range map[string]string{"README.md": "Which operators?", merchantsPage: "Operators"} {
-		want := map[string]string{}
-		for _, name := range operator.Names() {
-			cells := []string{name}
-			for _, country := range countries {
-				cell := servicesOf(name, country)
-				if page == merchantsPage && needsOTP(t, name, country) {
-					cell = strings.Replace(cell, "ussd", "ussd with `otp_code`", 1)
-				}
-				cells = append(cells, cell)
+	countries, want := market.Alpha2s(), map[string]string{}
+	for _, name := range operator.Names() {
+		cells := []string{name}
+		for _, country := range countries {
+			cell := servicesOf(name, country)
+			if needsOTP(t, name, country) {
+				cell = strings.Replace(cell, "ussd", "ussd with `otp_code`", 1)
 			}
-			want[name] = strings.Join(cells, "|")
+			cells = append(cells, cell)
 		}
-		delete(want, "sandbox") // no operator's own
-		rows, got := tableRows(t, page, title), map[string]string{}
-		for _, row := range rows[1:] {
-			if len(row) == 1+len(countries) {
-				for name := range strings.SplitSeq(strings.ReplaceAll(row[0], "`", ""), ", ") {
-					got[name] = name + "|" + strings.Join(row[1:], "|")
-				}
+		want[name] = strings.Join(cells, "|")
+	}
+	delete(want, "sandbox") // no operator's own
+	rows, got := tableRows(t, merchantsPage, "Operators"), map[string]string{}
+	for _, row := range rows[1:] {
+		if len(row) == 1+len(countries) {
+			for name := range strings.SplitSeq(strings.ReplaceAll(row[0], "`", ""), ", ") {
+				got[name] = name + "|" + strings.Join(row[1:], "|")
 			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" || !slices.Equal(rows[0][1:], countries) {
-			t.Errorf("%s, countries %v (-want +got):\n%s", page, rows[0][1:], diff)
 		}
 	}
+	if diff := cmp.Diff(want, got); diff != "" || !slices.Equal(rows[0][1:], countries) {
+		t.Errorf("%s, countries %v (-want +got):\n%s", merchantsPage, rows[0][1:], diff)
+	}
+}
+
+// TestPlatformsAreDocumented compares the list of the operators' platforms with their rows, and each with its page.
+func TestPlatformsAreDocumented(t *testing.T) {
+	want, got := map[string]string{}, map[string]string{}
+	for _, platform := range operator.Platforms() {
+		row, _ := operator.FindCapabilities(platform)
+		if row.DriverName == "gateway" {
+			continue
+		}
+		var names []string
+		for _, reach := range row.Reach {
+			names = append(names, reach.Operator)
+		}
+		serves := slices.Clone(row.Channels)
+		if slices.Contains(row.Operations, operator.AccountSMS) {
+			serves = append(serves, "SMS")
+		}
+		want["`"+platform+"`"] = fmt.Sprintf("[%s](%s.md) | %s | %s | %s", row.DriverName, row.DriverName,
+			strings.Join(names, ", "), sortedList(strings.Join(row.Countries(), ", ")), strings.Join(serves, ", "))
+	}
+	for _, row := range tableRows(t, "docs/operators/README.md", "Operators' platforms")[1:] {
+		row[3] = sortedList(row[3])
+		got[row[1]] = strings.Join(slices.Concat(row[:1], row[2:]), " | ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("platforms (-want +got):\n%s", diff)
+	}
+}
+
+// sortedList sorts the texts of a list: "CI, BF" is "BF, CI".
+func sortedList(text string) string {
+	return strings.Join(slices.Sorted(strings.SplitSeq(text, ", ")), ", ")
 }
 
 // TestShortCodesAreDocumented compares the merchants' table of short codes with the platforms' rows. A code has a
