@@ -26,7 +26,7 @@ var (
 
 // TestNamesExist checks the names in inline code on the pages about the code. `x.Y` is a name of a package, or a method
 // or a field of a type, which the tree declares. A name such as `buildChargeRequest` is declared too, or is a word of
-// the template, of the contract or of the tests of the guide for an operator.
+// the template, of the contract or of samconfig.toml.
 func TestNamesExist(t *testing.T) {
 	declared, checked := declaredNames(t), 0
 	others := readFile(t, "template.yaml") + readFile(t, "docs/openapi.yaml") + readFile(t, "samconfig.toml")
@@ -47,8 +47,8 @@ func TestNamesExist(t *testing.T) {
 	}
 }
 
-// declaredNames returns the names that the tree declares: alone, behind their package, and, if they are methods or
-// fields, behind their type.
+// declaredNames returns the names that the tree declares, each also behind its package and, if it is a method or a
+// field, behind its type.
 func declaredNames(t *testing.T) map[string]bool {
 	t.Helper()
 	declared := map[string]bool{}
