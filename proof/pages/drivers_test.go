@@ -105,6 +105,20 @@ func driversWith(ability func(operator.Driver) bool) string {
 	return strings.Join(with, ", ")
 }
 
+// TestCapabilitiesAreAsked checks that the guide asks for each column of a platform's row.
+func TestCapabilitiesAreAsked(t *testing.T) {
+	var asked string
+	for _, row := range tableRows(t, "docs/adding-an-operator.md", "1. Get the facts") {
+		asked += row[1]
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[operator.Capabilities]()) {
+		isName := field.Name == "Platform" || field.Name == "DriverName"
+		if !isName && !strings.Contains(asked, "`"+field.Name+"`") {
+			t.Errorf("docs/adding-an-operator.md has no question for %s", field.Name)
+		}
+	}
+}
+
 // platformsThat names the platforms whose rows fit, as a list in a sentence.
 func platformsThat(fits func(operator.Capabilities) bool) string {
 	var names []string
