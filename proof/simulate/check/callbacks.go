@@ -35,13 +35,14 @@ func (c *callbacks) CalledBack(callback outside.Callback, status int) {
 }
 
 // hasExpired reports whether a callback is about an SMS whose retention is over, or was when the callback came: there
-// is nothing left that it could change.
+// is nothing left that it could change. The key may have been reserved again meanwhile.
 func (c *callbacks) hasExpired(callback outside.Callback) bool {
 	if callback.Kind != outside.KindSMS || c.SMSRetention == 0 {
 		return false
 	}
 	e := c.Entries.AtOperator(callback.Kind, callback.Key)
-	return e == nil || e.PastRetention(time.Now().Add(history.MaxSkew))
+	return e == nil || e.PastRetention(time.Now().Add(history.MaxSkew)) ||
+		e.CreatedAt.After(callback.SentAt.Add(-history.MaxSkew))
 }
 
 // PlatformCalledBack checks the status of the response to a platform's callback. The payment must have its outcome,

@@ -131,6 +131,7 @@ func (m *Models) CallBack(o *outside.Operator, callback outside.Callback) {
 	if strings.Contains(callback.URL, "/receipts/") {
 		function = deployment.Receipt
 	}
+	callback.SentAt = time.Now()
 	m.Invoke(function, payload, func(r deployment.Result) {
 		response, _ := m.ResponseOf(function, r)
 		status := response.Status

@@ -57,6 +57,7 @@ type Callback struct {
 	Status string // that the body claims
 	URL    string
 	Body   []byte
+	SentAt time.Time
 	// Content is the fault of the callback, or NoFault. CallbackForged comes from an attacker without the callback key.
 	Content Fault
 
