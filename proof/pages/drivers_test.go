@@ -105,7 +105,7 @@ func driversWith(ability func(operator.Driver) bool) string {
 	return strings.Join(with, ", ")
 }
 
-// TestCapabilitiesAreAsked checks that the guide asks for each column of a platform's row.
+// TestCapabilitiesAreAsked checks that the guide has a question for each column of a platform's row.
 func TestCapabilitiesAreAsked(t *testing.T) {
 	var asked string
 	for _, row := range tableRows(t, "docs/adding-an-operator.md", "1. Get the facts") {
