@@ -130,6 +130,24 @@ func platformsThat(fits func(operator.Capabilities) bool) string {
 	return strings.Join(names, ", ")
 }
 
+// TestOperatorsWithoutRepeatAreNamed compares the operators on the merchants' page whose lost page nothing finds again
+// with the rows of the platforms on the web channel.
+func TestOperatorsWithoutRepeatAreNamed(t *testing.T) {
+	var names []string
+	for _, platform := range operator.Platforms() {
+		row, _ := operator.FindCapabilities(platform)
+		if slices.Contains(row.Channels, "web") && row.ResendWindow == 0 && row.LookupNeedsDriverData {
+			for _, reach := range row.Reach {
+				names = append(names, "`"+reach.Operator+"`")
+			}
+		}
+	}
+	want := "no safe repeat under the same key: " + strings.Join(names, " and ") + " on `web`"
+	if !strings.Contains(readFile(t, merchantsPage), want) {
+		t.Errorf("%s does not say %q", merchantsPage, want)
+	}
+}
+
 // TestPlatformsAreNamed compares the lists of platforms in the pages' sentences with the rows of the platforms.
 func TestPlatformsAreNamed(t *testing.T) {
 	directory := drivers.NewDirectory(nil, nil, nil)
