@@ -178,7 +178,7 @@ func TestChangesAreDocumented(t *testing.T) {
 			want[command] = executes // without it the command is audited without --yes too
 		}
 	})
-	rows := tableRows(t, "docs/architecture.md", "What does each CLI change leave behind?")[1:]
+	rows := tableRows(t, architecturePage, "What does each CLI change leave behind?")[1:]
 	for _, row := range rows {
 		for _, command := range pageCommands(row[0]) {
 			got[command] = !strings.Contains(row[1], "`"+command+"` also without `--yes`")

@@ -159,17 +159,17 @@ func TestPlatformsAreNamed(t *testing.T) {
 		page, sentence string
 		fits           func(operator.Capabilities) bool
 	}{
-		{"docs/architecture.md", "what the lost response brought (%s)", func(row operator.Capabilities) bool {
+		{architecturePage, "what the lost response brought (%s)", func(row operator.Capabilities) bool {
 			return row.LookupNeedsDriverData && !row.Prepares
 		}},
-		{"docs/architecture.md", "one address for each account (%s)", func(row operator.Capabilities) bool {
+		{architecturePage, "one address for each account (%s)", func(row operator.Capabilities) bool {
 			return row.StaticCallbacks
 		}},
-		{"docs/operations.md", "a platform with a fixed token (%s)", hasFixedToken},
-		{"docs/operations.md", "no resend window for messages (%s)", func(row operator.Capabilities) bool {
+		{operationsPage, "a platform with a fixed token (%s)", hasFixedToken},
+		{operationsPage, "no resend window for messages (%s)", func(row operator.Capabilities) bool {
 			return slices.Contains(row.Operations, operator.AccountSMS) && row.ResendWindow == 0
 		}},
-		{"docs/operations.md", "no resend window for payments (%s)", func(row operator.Capabilities) bool {
+		{operationsPage, "no resend window for payments (%s)", func(row operator.Capabilities) bool {
 			return slices.Contains(row.Operations, operator.AccountPay) && row.ResendWindow == 0
 		}},
 		{"docs/adding-a-country.md", "all countries (%s)", func(row operator.Capabilities) bool {

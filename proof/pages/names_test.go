@@ -13,8 +13,8 @@ import (
 
 // namedPages are the pages whose names of the code are checked.
 var namedPages = []string{
-	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/security.md", "docs/reliability.md",
-	"docs/adding-an-operator.md", "docs/adding-a-country.md", "docs/unspecified.md",
+	"README.md", "CONTRIBUTING.md", architecturePage, securityPage, reliabilityPage,
+	"docs/adding-an-operator.md", "docs/adding-a-country.md", decisionsPage,
 }
 
 var (

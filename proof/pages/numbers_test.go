@@ -7,79 +7,144 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/functions/receipt"
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/confirm"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
 )
 
+// The pages with numbers of the code.
+const (
+	architecturePage = "docs/architecture.md"
+	operationsPage   = "docs/operations.md"
+	securityPage     = "docs/security.md"
+	decisionsPage    = "docs/unspecified.md"
+)
+
+// phrase is a text with a number that a page must have.
+type phrase struct{ page, text string }
+
 // TestNumbers compares numbers on a page with the constants and the variables of template.yaml that set them.
 func TestNumbers(t *testing.T) {
+	for _, part := range []func(*testing.T) []phrase{entryNumbers, lookupNumbers, deliveryNumbers, limitNumbers} {
+		for _, p := range part(t) {
+			if !strings.Contains(readFile(t, p.page), p.text) {
+				t.Errorf("%s does not say %q", p.page, p.text)
+			}
+		}
+	}
+}
+
+// entryNumbers are those of entries and of what functions keep.
+func entryNumbers(t *testing.T) []phrase {
+	t.Helper()
 	orange, found := operator.FindCapabilities("orange")
 	if !found {
 		t.Fatal("the operator orange is missing")
 	}
+	window := orange.SafeResendWindow()
+	windowText := fmt.Sprintf("%d hours and %d minutes", window/time.Hour, window%time.Hour/time.Minute)
+	return []phrase{
+		{architecturePage, fmt.Sprintf("reads %d shards of the `due` index", ledger.DueShards)},
+		{decisionsPage, fmt.Sprintf("(`DueShardsWritten`). Both are %d.", ledger.DueShardsWritten)},
+		{architecturePage, windowText},
+		{operationsPage, windowText},
+		{merchantsPage, fmt.Sprintf("for up to %d hours", orange.ResendWindow/time.Hour-1)},
+		{architecturePage, fmt.Sprintf("%d days if only a receipt has come", receipt.KeepReceipts/(24*time.Hour))},
+		{architecturePage, fmt.Sprintf("Processes keep secrets %d seconds, and profiles %s",
+			keyring.RenewalInterval/time.Second, inWords(templateVariable(t, "PROFILE_CACHE_TTL")))},
+		{merchantsPage, "no confirmation within " + inWords(templateVariable(t, "PAYMENT_LIFETIME"))},
+	}
+}
+
+// lookupNumbers are those of lookups, and of when a transaction is listed for a person.
+func lookupNumbers(t *testing.T) []phrase {
+	t.Helper()
+	var waits []string
+	var age, firstListing time.Duration
+	for _, wait := range durations(t, "POLL_SCHEDULE") {
+		waits = append(waits, fmt.Sprint(int(wait/time.Minute)))
+		if age += wait; firstListing == 0 && age >= ledger.StaleAfter {
+			firstListing = age / time.Minute // an unknown payment without a response is counted at a lookup
+		}
+	}
+	last := len(waits) - 1
+	schedule := strings.Join(waits[:last], ", ") + " and " + waits[last] + " minutes"
+	stale, flagged := ledger.StaleAfter/time.Minute, ledger.ClaimFlagAfter/time.Hour
+	phrases := []phrase{
+		{decisionsPage, "The waits before our polls are " + schedule}, {operationsPage, "after waits of " + schedule},
+		{operationsPage, fmt.Sprintf("after %d minutes: after about %d minutes |", stale, firstListing)},
+		{operationsPage, fmt.Sprintf("StaleUnknownsAlarm from about %d minutes on", firstListing)},
+		{decisionsPage, fmt.Sprintf("An unknown charge or SMS is listed after %d minutes", stale)},
+		{reliabilityPage, fmt.Sprintf("a charge or an SMS %d minutes after its lease", stale)},
+		{decisionsPage, fmt.Sprintf("flagged for a person %d hours after its first callback", flagged)},
+		{reliabilityPage, fmt.Sprintf("with an unconfirmed claim of success %d hours after the claim", flagged)},
+		{operationsPage, fmt.Sprintf("| %d hours after the claim;", flagged)},
+	}
+	for _, platform := range operator.Platforms() {
+		row, _ := operator.FindCapabilities(platform)
+		if row.NeverSentAfter > 0 {
+			from := confirm.NeverSentFrom(row, &ledger.Entry{}).Sub(time.Time{}) / time.Minute
+			phrases = append(phrases, phrase{operationsPage, fmt.Sprintf("`%s` %d minutes", platform, from)})
+		}
+		if row.LookupsPerSecond > 0 {
+			phrases = append(phrases, phrase{decisionsPage, fmt.Sprintf("in a second: MTN %d.", row.LookupsPerSecond)},
+				phrase{decisionsPage, fmt.Sprintf("half a second of lookups, for MTN %d.", row.LookupBurst())})
+		}
+	}
+	return phrases
+}
+
+// deliveryNumbers are those of notifications.
+func deliveryNumbers(t *testing.T) []phrase {
+	t.Helper()
 	schedule := strings.Split(templateVariable(t, "DELIVERY_SCHEDULE"), ",")
 	for i := range schedule {
 		schedule[i] = regexp.MustCompile(`([0-9])m$`).ReplaceAllString(schedule[i], "$1 min")
 		schedule[i] = regexp.MustCompile(`([0-9])([sh])$`).ReplaceAllString(schedule[i], "$1 $2")
 	}
 	last := len(schedule) - 1
-	cases := map[string][]string{
-		"docs/architecture.md": {
-			fmt.Sprintf("reads %d shards of the `due` index", ledger.DueShards),
-			fmt.Sprintf("For %d seconds a new notification", ledger.FastLease/time.Second),
-			fmt.Sprintf("due in %d seconds", ledger.FastLease/time.Second),
-			fmt.Sprintf("Processes keep secrets %d seconds, and profiles ", keyring.RenewalInterval/time.Second) +
-				strings.Replace(templateVariable(t, "PROFILE_CACHE_TTL"), "s", " seconds", 1),
-		},
-		"docs/merchants.md": {
-			fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.MaxBodyBytes>>10, strictjson.MaxDepth),
-			"after " + strings.Join(schedule[1:last], ", ") + " and " + schedule[last],
-			"Respond 2xx within " + strings.Replace(templateVariable(t, "WEBHOOK_TIMEOUT"), "s", " seconds", 1),
-			fmt.Sprintf("for up to %d hours", orange.ResendWindow/time.Hour-1),
-			"no confirmation within " + strings.Replace(templateVariable(t, "PAYMENT_LIFETIME"), "h", " hours", 1),
-		},
-	}
-	failing, unrecorded := hours(deadLetterTimes(t))
-	cases["docs/operations.md"] = []string{
-		fmt.Sprintf("all attempts failed, for about %d hours", failing),
-		fmt.Sprintf("%d attempts in a row left no outcome, for about %d hours", ledger.MaxUnrecordedAttempts, unrecorded),
-		fmt.Sprintf("after %d minutes: after about %d minutes |", ledger.StaleAfter/time.Minute,
-			firstListing(t)/time.Minute),
-		fmt.Sprintf("StaleUnknownsAlarm from about %d minutes on", firstListing(t)/time.Minute),
-		resendWindowText(orange),
-	}
-	cases["docs/architecture.md"] = append(cases["docs/architecture.md"], resendWindowText(orange),
-		fmt.Sprintf("After about %d hours of failures", failing), fmt.Sprintf("about %d hours without one", unrecorded))
-	for _, platform := range operator.Platforms() {
-		if row, _ := operator.FindCapabilities(platform); row.NeverSentAfter > 0 {
-			from := confirm.NeverSentFrom(row, &ledger.Entry{}).Sub(time.Time{})
-			cases["docs/operations.md"] = append(cases["docs/operations.md"],
-				fmt.Sprintf("`%s` %d minutes", platform, from/time.Minute))
-		}
-	}
-	for name, phrases := range cases {
-		text := readFile(t, name)
-		for _, phrase := range phrases {
-			if !strings.Contains(text, phrase) {
-				t.Errorf("%s does not say %q", name, phrase)
-			}
-		}
+	retries := "after " + strings.Join(schedule[1:last], ", ") + " and " + schedule[last]
+	failing, unrecorded := deadLetterHours(t)
+	fast, most := ledger.FastLease/time.Second, ledger.MaxUnrecordedAttempts
+	timeout := inWords(templateVariable(t, "WEBHOOK_TIMEOUT"))
+	return []phrase{
+		{architecturePage, fmt.Sprintf("For %d seconds a new notification", fast)},
+		{architecturePage, fmt.Sprintf("due in %d seconds", fast)},
+		{merchantsPage, retries},
+		{decisionsPage, fmt.Sprintf("at once, then %s: about %d hours in total", retries, failing)},
+		{merchantsPage, "Respond 2xx within " + timeout},
+		{decisionsPage, "the same body, and a timeout of " + timeout},
+		{operationsPage, fmt.Sprintf("all attempts failed, for about %d hours", failing)},
+		{operationsPage, fmt.Sprintf("%d attempts in a row left no outcome, for about %d hours", most, unrecorded)},
+		{architecturePage, fmt.Sprintf("After about %d hours of failures", failing)},
+		{architecturePage, fmt.Sprintf("%d attempts in about %d hours without one", most, unrecorded)},
+		{decisionsPage, fmt.Sprintf("After %d unrecorded attempts in a row, about %d hours", most, unrecorded)},
+		{reliabilityPage, fmt.Sprintf("within about %d hours while the server", failing)},
+		{reliabilityPage, fmt.Sprintf("without any outcome %d attempts within about %d hours", most, unrecorded)},
 	}
 }
 
-// resendWindowText is a platform's resend window without its margin, as the pages have it.
-func resendWindowText(row operator.Capabilities) string {
-	window := row.SafeResendWindow()
-	return fmt.Sprintf("%d hours and %d minutes", window/time.Hour, window%time.Hour/time.Minute)
+// limitNumbers are those of requests.
+func limitNumbers(*testing.T) []phrase {
+	rate, burst := merchant.DefaultRequestsPerSecond, merchant.DefaultBurst
+	return []phrase{
+		{merchantsPage, fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.MaxBodyBytes>>10, strictjson.MaxDepth)},
+		{decisionsPage, fmt.Sprintf("| body | %d KiB (413), nested at most %d deep |", apigw.MaxBodyBytes>>10,
+			strictjson.MaxDepth)},
+		{merchantsPage, fmt.Sprintf("your own: %d per second and %d at once", rate, burst)},
+		{decisionsPage, fmt.Sprintf("%d requests per second, and %d at once", rate, burst)},
+		{securityPage, fmt.Sprintf("the merchant's own rate, %d a second by default", rate)},
+	}
 }
 
-// hours rounds two times.
-func hours(a, b time.Duration) (int, int) {
-	return int(a.Round(time.Hour) / time.Hour), int(b.Round(time.Hour) / time.Hour)
+// inWords writes a duration of the template as the pages do: "15s" is "15 seconds".
+func inWords(text string) string {
+	return strings.NewReplacer("s", " seconds", "h", " hours").Replace(text)
 }
 
 // durations reads a list of a variable of template.yaml.
@@ -95,36 +160,24 @@ func durations(t *testing.T, variable string) (waits []time.Duration) {
 	return waits
 }
 
-// deadLetterTimes returns after which time a notification is given up: when each of its attempts fails, and when no
+// deadLetterHours returns after how many hours a notification is given up: when each of its attempts fails, and when no
 // attempt has an outcome.
-func deadLetterTimes(t *testing.T) (failing, unrecorded time.Duration) {
+func deadLetterHours(t *testing.T) (failing, unrecorded int) {
 	t.Helper()
+	var schedule time.Duration
 	for _, wait := range durations(t, "DELIVERY_SCHEDULE") {
-		failing += wait
+		schedule += wait
 	}
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	outbox := ledger.Outbox{URL: "https://shop.example/", Waiting: []ledger.Notification{{ID: "n", NextAttemptAt: start}}}
-	at := start
+	at, first := start, ledger.Notification{ID: "n", NextAttemptAt: start}
+	outbox := ledger.Outbox{URL: "https://shop.example/", Waiting: []ledger.Notification{first}}
 	for outbox.Head() != nil {
 		at = outbox.Head().NextAttemptAt
 		if !outbox.ClaimDelivery(at) {
 			t.Fatal("the notification is not due")
 		}
 	}
-	return failing, at.Sub(start)
-}
-
-// firstListing is when an unknown payment whose lookups have no response is first counted for a person: at its first
-// lookup after ledger.StaleAfter.
-func firstListing(t *testing.T) (age time.Duration) {
-	t.Helper()
-	for _, wait := range durations(t, "POLL_SCHEDULE") {
-		if age += wait; age >= ledger.StaleAfter {
-			return age
-		}
-	}
-	t.Fatal("no lookup is late enough")
-	return 0
+	return int(schedule.Round(time.Hour).Hours()), int(at.Sub(start).Round(time.Hour).Hours())
 }
 
 // templateVariable returns the value of a variable that template.yaml sets for every function.

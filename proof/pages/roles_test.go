@@ -71,7 +71,7 @@ func TestRolesArePrinted(t *testing.T) {
 		}
 		text += strings.ReplaceAll(row, "|  |", "| |") + "\n"
 	}
-	comparePrinted(t, "docs/architecture.md", "roles", strings.ReplaceAll(text, "|  |", "| |"))
+	comparePrinted(t, architecturePage, "roles", strings.ReplaceAll(text, "|  |", "| |"))
 }
 
 // rightOf returns the column and the text of a right, such as "get, put `charge`". The text is empty for what each

@@ -25,7 +25,7 @@ var runbooks = []string{
 // walkRunbooks makes the incidents in a local run and handles each of them by the commands of its runbook, as they are
 // printed. Each runbook has its own shell, with the commands that the page gives to practise.
 func walkRunbooks(t *testing.T, folder string) {
-	p := findPage(t, "docs/operations.md")
+	p := findPage(t, operationsPage)
 	start := markedBlocks(sectionBlocks(p, "Before you start"))
 	if len(start) != 1 {
 		t.Fatalf("%d commands prepare the local run, want 1", len(start))

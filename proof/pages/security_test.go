@@ -12,7 +12,7 @@ import (
 // TestSecurityTestsExist checks that docs/security.md names only tests that the tree has, and at least one in each row
 // of its tables of OWASP.
 func TestSecurityTestsExist(t *testing.T) {
-	text := readFile(t, "docs/security.md")
+	text := readFile(t, securityPage)
 	exists := testNames(t)
 	for _, name := range regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1) {
 		if !exists[name[1]] {
@@ -21,7 +21,7 @@ func TestSecurityTestsExist(t *testing.T) {
 	}
 	rows := 0
 	for _, title := range []string{"OWASP API Security Top 10", "OWASP ASVS, level 2"} {
-		for _, cells := range tableRows(t, "docs/security.md", title)[1:] {
+		for _, cells := range tableRows(t, securityPage, title)[1:] {
 			rows++
 			if proof := cells[len(cells)-1]; !strings.Contains(proof, "`") && !strings.Contains(proof, "simulator") {
 				t.Errorf("the row names nothing that shows it: %s", cells)
@@ -35,7 +35,7 @@ func TestSecurityTestsExist(t *testing.T) {
 
 // TestSecurityLinksLeakRunbooks checks that docs/security.md links each runbook for something that leaked.
 func TestSecurityLinksLeakRunbooks(t *testing.T) {
-	text := readFile(t, "docs/security.md")
+	text := readFile(t, securityPage)
 	count := 0
 	for _, title := range runbooks {
 		if !strings.HasSuffix(title, " leaked") {

@@ -9,7 +9,7 @@ import (
 // TestStepsAreDocumented compares the parts of a request on the architecture page with the comments of the function
 // that handles it, in each operation.
 func TestStepsAreDocumented(t *testing.T) {
-	_, section, _ := strings.Cut(readFile(t, "docs/architecture.md"), "\n## How does a request run?\n")
+	_, section, _ := strings.Cut(readFile(t, architecturePage), "\n## How does a request run?\n")
 	section, _, _ = strings.Cut(section, "\n### ")
 	documented := regexp.MustCompile(`(?m)^\d\. \*\*([^*]+)\*\*`).FindAllStringSubmatch(section, -1)
 	for _, file := range []string{"functions/charge/charge.go", "functions/pay/pay.go", "functions/sms/sms.go"} {
