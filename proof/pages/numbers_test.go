@@ -55,6 +55,8 @@ func entryNumbers(t *testing.T) []phrase {
 		{operationsPage, windowText},
 		{merchantsPage, fmt.Sprintf("for up to %d hours", orange.ResendWindow/time.Hour-1)},
 		{architecturePage, fmt.Sprintf("%d days if only a receipt has come", receipt.KeepReceipts/(24*time.Hour))},
+		{architecturePage, "| `sms#<UUID of merchant and correlator>` | " + smsRetention(t)},
+		{decisionsPage, "| SMS items | " + smsRetention(t)}, {merchantsPage, "an SMS for " + smsRetention(t)},
 		{architecturePage, fmt.Sprintf("Processes keep secrets %d seconds, and profiles %s",
 			keyring.RenewalInterval/time.Second, inWords(templateVariable(t, "PROFILE_CACHE_TTL")))},
 		{merchantsPage, "no confirmation within " + inWords(templateVariable(t, "PAYMENT_LIFETIME"))},
@@ -115,6 +117,8 @@ func deliveryNumbers(t *testing.T) []phrase {
 	return []phrase{
 		{architecturePage, fmt.Sprintf("For %d seconds a new notification", fast)},
 		{architecturePage, fmt.Sprintf("due in %d seconds", fast)},
+		{architecturePage, fmt.Sprintf("delivers the batch again, within %s seconds and %s times at most",
+			templateVariable(t, "MaximumRecordAgeInSeconds"), templateVariable(t, "MaximumRetryAttempts"))},
 		{merchantsPage, retries},
 		{decisionsPage, fmt.Sprintf("at once, then %s: about %d hours in total", retries, failing)},
 		{merchantsPage, "Respond 2xx within " + timeout},
@@ -140,6 +144,12 @@ func limitNumbers(*testing.T) []phrase {
 		{decisionsPage, fmt.Sprintf("%d requests per second, and %d at once", rate, burst)},
 		{securityPage, fmt.Sprintf("the merchant's own rate, %d a second by default", rate)},
 	}
+}
+
+// smsRetention is how long an SMS is kept, in days.
+func smsRetention(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("%d days", durations(t, "SMS_RETENTION")[0]/(24*time.Hour))
 }
 
 // inWords writes a duration of the template as the pages do: "15s" is "15 seconds".
