@@ -113,8 +113,8 @@ func (s toolSource) reaches(function, method string, seen map[string]bool) bool 
 	return slices.ContainsFunc(s.calls[function], func(called string) bool { return s.reaches(called, method, seen) })
 }
 
-// commandWord is a word of a field's name: RotateToken has two.
-var commandWord = regexp.MustCompile(`[A-Z][a-z]*`)
+// capitalised is a word of a name: RotateToken has two.
+var capitalised = regexp.MustCompile(`[A-Z][a-z]*`)
 
 // walk calls visit for each command below the fields of a struct, with the type that runs it.
 func (s toolSource) walk(in, above string, fields *ast.StructType, visit func(command, runner string)) {
@@ -126,7 +126,7 @@ func (s toolSource) walk(in, above string, fields *ast.StructType, visit func(co
 		name, command := typeName(in, field.Type), above
 		_, isCommand := tag.Lookup("cmd")
 		if isCommand {
-			words := strings.ToLower(strings.Join(commandWord.FindAllString(field.Names[0].Name, -1), "-"))
+			words := strings.ToLower(strings.Join(capitalised.FindAllString(field.Names[0].Name, -1), "-"))
 			if given := tag.Get("name"); given != "" {
 				words = given
 			}

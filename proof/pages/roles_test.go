@@ -94,7 +94,8 @@ func rightOf(t *testing.T, statement roles.Statement, resource string) (column i
 	}
 	var verbs []string
 	for _, action := range statement.Actions {
-		verbs = append(verbs, strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(action, "dynamodb:"), "Item")))
+		words := capitalised.FindAllString(strings.TrimSuffix(strings.TrimPrefix(action, "dynamodb:"), "Item"), -1)
+		verbs = append(verbs, strings.ToLower(strings.Join(words, " ")))
 	}
 	items := statement.Kinds
 	if index, isIndex := strings.CutPrefix(part, "index/"); isIndex {
