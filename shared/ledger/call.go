@@ -69,6 +69,8 @@ type CallResult struct {
 	Reason     string // one word, or the operator's message id; "" for none. It never has a value of the merchant's
 	HTTPStatus int    // of the operator's response, 0 for none
 	Response   int    // HTTP status of the response to the merchant, if the entry is released by it
+	// Code is the operator's own code of a call that did not succeed, as timeline.Event has it.
+	Code string
 }
 
 // CallAttempt is one finished attempt to call the operator. The JSON tags are stored names.

@@ -17,6 +17,8 @@ package ledger
 import (
 	"cmp"
 	"time"
+
+	"mobilegateway/shared/timeline"
 )
 
 // Entry is one transaction as it is stored. A field that does not apply to the kind stays empty and is not stored.
@@ -51,6 +53,9 @@ type Entry struct {
 	// BindAt is when the sweep binds a sent SMS to its operator's id again (MessageIndex), because the send could not.
 	// Zero if it is bound, or needs no binding. Until then its receipts wait in the index.
 	BindAt time.Time
+	// Timeline has the operator's last reports: lookups, callbacks, receipts, and codes of calls. Nothing is decided by
+	// it (decision "order-timeline").
+	Timeline timeline.Log
 	// DueAt is when the sweep must process the entry; zero for never. Only Reschedule sets it, to the earliest of all
 	// timers.
 	DueAt time.Time

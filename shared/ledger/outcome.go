@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"mobilegateway/shared/timeline"
 )
 
 // FirstPollAfter is when a payment that is pending or unknown is first looked up, unless the caller names a time.
@@ -73,6 +75,7 @@ func (e *Entry) TakeOver(incoming *Entry, owner string, now time.Time) *Entry {
 		next.CreatedAt, next.Merchant.DayShard = e.CreatedAt, e.Merchant.DayShard
 		next.Status, next.Claim, next.Conflicts, next.Extra = e.Status, e.Claim, e.Clone().Conflicts, e.Extra
 		next.Call.Attempts, next.ForeignKey = e.Clone().Call.Attempts, e.ForeignKey
+		next.Timeline = e.Timeline
 	}
 	if e.State == Reserved {
 		next.addAttempt(CallAttempt{At: e.ReservedAt, Outcome: CallLapsed})
@@ -172,6 +175,9 @@ func (o *CallOutcome) apply(e *Entry, owner string, now time.Time) bool {
 		o.leaveUnknown(e, now)
 	}
 	e.record(o.Call, e.Response.Status, e.ReservedAt, now)
+	if o.Call.Code != "" && o.Call.Code != o.Call.Reason {
+		e.AddReport(timeline.Event{Kind: timeline.Call, At: e.ReservedAt, Code: o.Call.Code})
+	}
 	return true
 }
 

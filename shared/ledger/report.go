@@ -3,7 +3,40 @@ package ledger
 import (
 	"cmp"
 	"time"
+
+	"mobilegateway/shared/timeline"
 )
+
+// reportOutcomes are the statuses as Entry.Timeline has them.
+var reportOutcomes = map[Status]timeline.Outcome{
+	Pending: timeline.Pending, Successful: timeline.Successful, Failed: timeline.Failed,
+	Cancelled: timeline.Cancelled, Expired: timeline.Expired, MessageWaiting: timeline.Waiting,
+	DeliveredToNetwork: timeline.Network, DeliveredToTerminal: timeline.Terminal,
+	DeliveryUncertain: timeline.Uncertain, DeliveryImpossible: timeline.Impossible,
+	NotificationNotSupp: timeline.Unsupported,
+}
+
+// ReportOutcome returns a status as Entry.Timeline has it; timeline.UnknownStatus for another text.
+func ReportOutcome(status Status) timeline.Outcome {
+	return cmp.Or(reportOutcomes[status], timeline.UnknownStatus)
+}
+
+// AddReport adds a report to the timeline of an entry, which another change stores.
+func (e *Entry) AddReport(report timeline.Event) {
+	e.Timeline = e.Timeline.Add(e.reportTimes(), report)
+}
+
+// CompleteReport adds the outcome to a report that the timeline has without one.
+func (e *Entry) CompleteReport(report timeline.Event) {
+	e.Timeline = e.Timeline.Complete(e.reportTimes(), report)
+}
+
+// Reports returns the last reports of each kind.
+func (e *Entry) Reports() []timeline.Event { return e.Timeline.Events(e.reportTimes()) }
+
+func (e *Entry) reportTimes() timeline.Times {
+	return timeline.Times{Created: e.CreatedAt, Final: e.FinalAt}
+}
 
 // ApplyFinalStatus applies a confirmed final status of a payment (decisions "pay-statuses" and "pay-claims"). Applied:
 // the status is final, and its notification is in the outbox, for FastLease the relay's. A report with another final

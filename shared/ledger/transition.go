@@ -140,6 +140,7 @@ const (
 	PartUserSMS
 	PartManual
 	PartBinding
+	PartTimeline // the operator's last reports
 	OtherItem
 )
 
@@ -175,13 +176,15 @@ var rows = [...]Row{
 			{"reserved unknown", "unknown done"},
 		},
 		PartProof | PartAttempts | PartResponse | PartFinal | PartClaim | PartConflicts | PartPoll | PartAddress |
-			PartOutbox},
+			PartOutbox | PartTimeline},
 	RecordNotApplied: {"W2 not applied", "shared/operation",
 		"the owner is ours. After an unknown attempt, a report or a claim it stays unknown",
-		[]Move{{"reserved", "released done"}, {"reserved unknown", "unknown"}}, PartProof | PartAttempts | PartPoll},
+		[]Move{{"reserved", "released done"}, {"reserved unknown", "unknown"}}, PartProof | PartAttempts | PartPoll |
+			PartTimeline},
 	RecordUnknown: {"W2 unknown", "shared/operation",
 		"the owner is ours. With a report and a response it is done",
-		[]Move{{"reserved unknown", "unknown done"}}, PartProof | PartAttempts | PartResponse | PartPoll},
+		[]Move{{"reserved unknown", "unknown done"}}, PartProof | PartAttempts | PartResponse | PartPoll |
+			PartTimeline},
 	ReleaseUncalled: {"release without a call", "shared/operation",
 		"the owner is ours. The referenceCode is taken or cannot be stored, the daily amount is over its limit, or " +
 			"its table fails. After an unknown attempt only if nothing was ever sent",
@@ -201,22 +204,22 @@ var rows = [...]Row{
 		[]Move{{"reserved", "unknown done"}}, PartProof | PartAttempts | PartPoll},
 	LeaseLookup: {"lease of a lookup", "functions/sweep",
 		"a poll or a claim's check is due, or the listing of an unknown charge or SMS",
-		nil, PartClaim | PartPoll},
+		nil, PartClaim | PartPoll | PartTimeline},
 	RequestLookup: {"request of a lookup", "functions/notif",
 		"a callback that cannot be read, of a payment without a final Status whose lookup is not due",
-		[]Move{{"done unknown released pending", "pending"}}, PartPoll},
+		[]Move{{"done unknown released pending", "pending"}}, PartPoll | PartTimeline},
 	EndReleasedLookups: {"end of requested lookups", "shared/confirm",
 		"a released payment without a claim, after a lookup that reported no success",
-		[]Move{{"released", "released"}}, PartPoll},
+		[]Move{{"released", "released"}}, PartPoll | PartTimeline},
 	AddClaim: {"claim of a status", "functions/notif",
 		"a payment without a final Status; after a release only a claim of success; a claim of success is never " +
 			"displaced",
 		[]Move{{"reserved done unknown released pending", "pending"}}, PartOperator | PartClaim | PartConflicts |
-			PartPoll},
+			PartPoll | PartTimeline},
 	KeepConflict: {"conflict", "shared/confirm functions/notif",
 		"a report or a claim that contradicts a final Status, our amount, a release or a claim of success. Each is " +
 			"kept once",
-		nil, PartOperator | PartClaim | PartConflicts | PartPoll},
+		nil, PartOperator | PartClaim | PartConflicts | PartPoll | PartTimeline},
 	EndPayment: {"W3 final status", "shared/confirm functions/notif",
 		"nothing final yet; amount and currency are ours; after a release only a success. A lease in force keeps " +
 			"the State",
@@ -225,25 +228,26 @@ var rows = [...]Row{
 			{"done unknown pending", "done successful failed cancelled expired"},
 			{"released pending", "done successful"},
 		},
-		PartOperator | PartFinal | PartClaim | PartConflicts | PartPoll | PartOutbox | PartUserSMS},
+		PartOperator | PartFinal | PartClaim | PartConflicts | PartPoll | PartOutbox | PartUserSMS |
+			PartTimeline},
 	ExpirePayment: {"W3 expiry", "shared/confirm",
 		"the platform's row has ExpiresPending, the lookup responded without a final status, 24 hours are over, no " +
 			"claim of success",
 		[]Move{{"reserved done unknown pending", "done expired"}}, PartOperator | PartFinal | PartClaim |
-			PartConflicts | PartPoll | PartOutbox},
+			PartConflicts | PartPoll | PartOutbox | PartTimeline},
 	EndNeverSent: {"never sent", "shared/confirm",
 		"an unknown payment without an open claim, whose platform's row says what the lookup proves " +
 			"([never-sent](unspecified.md#never-sent), [prepare](unspecified.md#prepare)). Failed if the merchant " +
 			"has got 201, else released. gatewayctl requires that it was so 2 minutes ago too",
 		[]Move{{"unknown pending", "released"}, {"unknown pending", "done failed"}}, PartProof | PartFinal |
-			PartPoll | PartOutbox},
+			PartPoll | PartOutbox | PartTimeline},
 	AddReceipt: {"receipt", "functions/receipt",
 		"an SMS, and the status is further on. It proves the send: an unknown, released or lapsed SMS is done",
 		[]Move{
 			{"reserved none " + smsStatuses, "reserved done " + smsStatuses},
 			{"done unknown released none " + smsStatuses, "done " + smsStatuses},
 		},
-		PartFinal | PartPoll | PartOutbox},
+		PartFinal | PartPoll | PartOutbox | PartTimeline},
 	LeaseBinding: {"lease of a binding", "functions/sweep",
 		"it is due ([static-callbacks](unspecified.md#static-callbacks))",
 		nil, PartBinding},

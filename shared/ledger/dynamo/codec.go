@@ -110,6 +110,7 @@ var fields = []field{
 	{"pn", "poll_attempts", func(e *entry) any { return &e.Poll.Attempts }},
 	{"mx", "manual", func(e *entry) any { return &e.Manual.ManualResolution }},
 	{"mxr", "manual_reference", func(e *entry) any { return &e.Manual.Reference }},
+	{"tl", "timeline", func(e *entry) any { return (*string)(&e.Timeline) }},
 	{attributeDueAt, "due_at", func(e *entry) any { return &e.DueAt }},
 }
 

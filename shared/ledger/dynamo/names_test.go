@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/timeline"
 )
 
 // DynamoDB counts a write in units of this many bytes.
@@ -79,6 +80,9 @@ func itemSize(t *testing.T, of item) int {
 // costs more.
 func TestChargeCostsOneOrTwoWriteUnits(t *testing.T) {
 	e := finishedCharge()
+	if e.Timeline != "" {
+		t.Errorf("a charge that succeeded at once has the timeline %q", e.Timeline)
+	}
 	attempt := ledger.CallAttempt{
 		At: e.CreatedAt, Millis: 20000, Outcome: ledger.CallUnknown, Reason: "timeout", Response: 504,
 	}
@@ -134,6 +138,9 @@ func finalPayment() *ledger.Entry {
 	e.ApplyFinalStatus(ledger.StatusReport{
 		Status: ledger.Successful, Source: ledger.SourceCallback, MSISDN: "0700000000", UserSMS: true,
 	}, at.Add(20*time.Second))
+	for _, kind := range []timeline.Kind{timeline.Callback, timeline.Lookup} {
+		e.AddReport(timeline.Event{Kind: kind, At: e.FinalAt, Outcome: timeline.Successful})
+	}
 	e.Version, e.Writer, e.UpdatedAt = 3, "VuTsRqPoNmLkJiHgFeDcBa", at.Add(20*time.Second)
 	e.Reschedule()
 	return e

@@ -8,6 +8,7 @@ import (
 	"mobilegateway/proof/kits/ledgertest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/timeline"
 )
 
 // prepared are the entries as the three functions prepare them, before their reservation, in the stored form.
@@ -76,6 +77,25 @@ func final(status ledger.Status, reason ledger.FailureReason) step {
 func claim(status ledger.Status) step {
 	claimed := ledger.Claim{Status: status, OperatorReference: "op-c", MSISDN: "0722222222", CheckAt: later(1)}
 	return func(e *ledger.Entry) { e.AddClaim(claimed, later(0)) }
+}
+
+// reports are five lookups and a callback that cannot be read. The last lookup has no outcome yet.
+func reports(e *ledger.Entry) {
+	for i := range 5 {
+		lookup := timeline.Event{Kind: timeline.Lookup, At: later(i + 1)}
+		e.AddReport(lookup)
+		if lookup.Outcome = timeline.Pending; i < 4 {
+			e.CompleteReport(lookup)
+		}
+	}
+	e.AddReport(timeline.Event{Kind: timeline.Callback, At: later(6), Outcome: timeline.UnknownStatus})
+}
+
+// confirmed is a callback that its lookup has confirmed.
+func confirmed(e *ledger.Entry) {
+	outcome := ledger.ReportOutcome(e.Status)
+	e.AddReport(timeline.Event{Kind: timeline.Callback, At: e.FinalAt, Outcome: outcome})
+	e.AddReport(timeline.Event{Kind: timeline.Lookup, At: e.FinalAt, Outcome: outcome})
 }
 
 func receipts(statuses ...ledger.Status) step {
@@ -223,6 +243,7 @@ func addPayments(t *testing.T, add adder) {
 	add("claimed", "web", outcome(succeeded), claim(ledger.Successful))
 	add("claimed twice", "web", outcome(succeeded), claim(ledger.Failed), claim(ledger.Successful),
 		func(e *ledger.Entry) { e.ReschedulePoll(later(9)) })
+	add("with reports", "web", outcome(succeeded), reports, final(ledger.Successful, ""), confirmed)
 	add("conflicts", "web", then(final(ledger.Failed, ""), claim(ledger.Cancelled))...)
 	add("success after a refusal", "web", outcome(refusal), outcome(succeeded))
 	add("delivery claimed", "web", then(claimDelivery)...)
