@@ -163,6 +163,7 @@ var parts = []part{
 	{ledger.PartUserSMS, "payer's SMS", func(a, b *ledger.Entry) bool { return a.UserSMS != b.UserSMS }},
 	{ledger.PartManual, "manual resolution", func(a, b *ledger.Entry) bool { return a.Manual != b.Manual }},
 	{ledger.PartBinding, "binding", func(a, b *ledger.Entry) bool { return !a.BindAt.Equal(b.BindAt) }},
+	{ledger.PartTimeline, "timeline", func(a, b *ledger.Entry) bool { return a.Timeline != b.Timeline }},
 	{ledger.OtherItem, "another item", func(_, _ *ledger.Entry) bool { return false }},
 }
 
