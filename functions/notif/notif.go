@@ -20,6 +20,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/telemetry"
+	"mobilegateway/shared/timeline"
 )
 
 // CallbackHandler verifies, confirms and stores payment callbacks.
@@ -135,7 +136,11 @@ func (h *CallbackHandler) requestLookup(ctx context.Context, req *apigw.Request,
 		req.LogLine.Increment(telemetry.UnreadCallbacks)
 	}
 	_, err := h.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
-		return ledger.RequestLookup.If(e.RequestLookup(ledger.Timestamp(h.Now())))
+		requested := e.RequestLookup(ledger.Timestamp(h.Now()))
+		if requested {
+			e.AddReport(timeline.Event{Kind: timeline.Callback, At: e.Poll.At, Outcome: timeline.UnknownStatus})
+		}
+		return ledger.RequestLookup.If(requested)
 	})
 	return err
 }
@@ -169,9 +174,9 @@ func (h *CallbackHandler) storeReport(
 		// That lookup is due now, so that the repeat is not taken for one that needs none.
 		now := ledger.Timestamp(h.Now())
 		claim := newClaim(c.StatusReport, now)
-		_, storeErr := store(func(e *ledger.Entry) ledger.Transition {
+		_, storeErr := store(keepReports(func(e *ledger.Entry) ledger.Transition {
 			return ledger.AddClaim.After(e.AddClaim(claim, now))
-		})
+		}, callbackEvent(c.StatusReport, now)))
 		return errors.Join(err, storeErr)
 	}
 	if err == nil {
@@ -198,25 +203,51 @@ func (h *CallbackHandler) confirmClaim(
 	now := ledger.Timestamp(h.Now())
 	claimReport := h.Confirmer.NewStatusReport(entry, report, ledger.SourceCallback)
 	if entry.StatusFinal() || claimReport.Contradicts(entry) {
-		return func(e *ledger.Entry) ledger.Transition {
+		return keepReports(func(e *ledger.Entry) ledger.Transition {
 			return ledger.EndPayment.After(e.ApplyFinalStatus(claimReport, now))
-		}
+		}, callbackEvent(report, now))
 	}
 	start := h.Now()
 	lookup := h.Confirmer.LookUpClaim(ctx, req.LogLine, entry, start.Sub(req.StartedAt))
 	req.LogLine.AddOperatorTime(h.Now().Sub(start))
 	claim := newClaim(report, now.Add(h.ClaimRecheckInterval))
 	addClaim := func(e *ledger.Entry) ledger.Transition { return ledger.AddClaim.After(e.AddClaim(claim, now)) }
+	reports := []timeline.Event{callbackEvent(report, now)}
+	if lookup.Supported {
+		reports = append(reports, lookup.TimelineEvent(now))
+	}
 	if !lookup.StatusFinal {
-		return addClaim
+		return keepReports(addClaim, reports...)
 	}
 	lookupReport := h.Confirmer.NewStatusReport(entry, lookup.Report, ledger.SourceLookup)
-	return func(e *ledger.Entry) ledger.Transition {
+	return keepReports(func(e *ledger.Entry) ledger.Transition {
 		made := ledger.EndPayment.After(e.ApplyFinalStatus(lookupReport, now))
 		if lookupReport.Status != claimReport.Status {
 			made = cmp.Or(made, addClaim(e))
 		}
 		return made
+	}, reports...)
+}
+
+// keepReports returns a change that also keeps reports in the timeline, if it changes the entry.
+func keepReports(
+	change func(*ledger.Entry) ledger.Transition, reports ...timeline.Event,
+) func(*ledger.Entry) ledger.Transition {
+	return func(e *ledger.Entry) ledger.Transition {
+		made := change(e)
+		if made != ledger.NoTransition {
+			for _, report := range reports {
+				e.AddReport(report)
+			}
+		}
+		return made
+	}
+}
+
+// callbackEvent returns a callback as the timeline has it.
+func callbackEvent(r operator.StatusReport, at time.Time) timeline.Event {
+	return timeline.Event{
+		Kind: timeline.Callback, At: at, Outcome: ledger.ReportOutcome(r.Status), Code: r.Code,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/payment"
+	"mobilegateway/shared/timeline"
 )
 
 const order = "DemoShop_1001"
@@ -310,5 +311,33 @@ func TestRepeatedInParallel(t *testing.T) {
 	group.Wait()
 	if after := k.AssertEntry(t, e, successful); after.Version != e.Version+1 {
 		t.Errorf("version %d after %d, want one write", after.Version, e.Version)
+	}
+}
+
+// decision "order-timeline": a callback that changes the payment is kept with its lookup, one that does not is not.
+func TestTimelineOfCallbacks(t *testing.T) {
+	for name, c := range map[string]struct {
+		lookup    string // the operator's getStatus
+		callbacks []string
+		want      timeline.Log
+	}{
+		"confirmed":               {"successful", []string{"successful", "successful"}, "cs ls"},
+		"not confirmed":           {"InProgress", []string{"successful"}, "c60000s l60000p"},
+		"another status":          {"successful", []string{"failed"}, "cf ls"},
+		"contradicts the final":   {"successful", []string{"successful", "failed"}, "cs ls cf"},
+		"the driver cannot read":  {"InProgress", []string{"no status"}, "c60000u"},
+		"nothing to change by it": {"InProgress", []string{"pending"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newFixture(t, c.lookup)
+			e := k.StorePendingPayment(order, func(e *ledger.Entry) { e.Poll.At = e.CreatedAt.Add(time.Hour) })
+			k.Clock.Advance(time.Minute)
+			for _, status := range c.callbacks {
+				sendStatus(t, k, status)
+			}
+			if got := k.MustGet(t, e).Timeline; got != c.want {
+				t.Errorf("the timeline %q, want %q", got, c.want)
+			}
+		})
 	}
 }

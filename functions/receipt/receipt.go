@@ -18,6 +18,7 @@ import (
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
 	"mobilegateway/shared/telemetry"
+	"mobilegateway/shared/timeline"
 )
 
 // maxDeliveryInfos bounds the delivery infos of one receipt; a message has one recipient.
@@ -80,7 +81,7 @@ func (h *ReceiptHandler) HandleStatic(ctx context.Context, req *apigw.Request) (
 	key := ledger.Key{Kind: ledger.SMS, ID: id}
 	updated, err := h.Book.Change(ctx, key, func(e *ledger.Entry) (ledger.Transition, error) {
 		changed := callback.IsPinned(req, e) && e.ApplyReceipts(append(early, statuses...), ledger.Timestamp(h.Now()))
-		return ledger.AddReceipt.If(changed), nil
+		return h.keepReceipt(e, changed), nil
 	})
 	if errors.Is(err, ledger.ErrNotFound) { // it is past its retention
 		return callback.Response(nil)
@@ -114,12 +115,24 @@ func (h *ReceiptHandler) Handle(ctx context.Context, req *apigw.Request) (apigw.
 		return apigw.Response{}, err
 	}
 	updated, err := h.Book.ApplyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
-		return ledger.AddReceipt.If(e.ApplyReceipts(statuses, ledger.Timestamp(h.Now())))
+		return h.keepReceipt(e, e.ApplyReceipts(statuses, ledger.Timestamp(h.Now())))
 	})
 	if err == nil {
 		req.LogLine.SetOutcome(string(updated.Status))
 	}
 	return callback.Response(err)
+}
+
+// keepReceipt keeps a receipt that changed the status of a message in its timeline.
+func (h *ReceiptHandler) keepReceipt(e *ledger.Entry, changed bool) ledger.Transition {
+	if changed {
+		at := e.FinalAt
+		if at.IsZero() {
+			at = ledger.Timestamp(h.Now())
+		}
+		e.AddReport(timeline.Event{Kind: timeline.Receipt, At: at, Outcome: ledger.ReportOutcome(e.Status)})
+	}
+	return ledger.AddReceipt.If(changed)
 }
 
 // readStatuses returns the statuses of a receipt in their order. It refuses an unknown status.

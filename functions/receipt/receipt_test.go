@@ -82,6 +82,9 @@ func TestObjectOrArray(t *testing.T) {
 			{"deliveryStatus":"MessageWaiting"},{"deliveryStatus":"DeliveredToNetwork"},
 			{"deliveryStatus":"DeliveredToTerminal"}]}}`))
 		assertQueued(t, k, e, ledger.MessageWaiting, ledger.DeliveredToNetwork, ledger.DeliveredToTerminal)
+		if got := k.MustGet(t, e).Timeline; got != "rd" { // decision "order-timeline"
+			t.Errorf("the timeline %q, want that of the last status", got)
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"mobilegateway/shared/circuit"
@@ -10,6 +11,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/telemetry"
+	"mobilegateway/shared/timeline"
 )
 
 // listDue is true for a charge or an SMS whose listing is due, paymentLookupDue for a payment whose lookup is.
@@ -41,7 +43,7 @@ func (p *pass) lapse(ctx context.Context, entry *ledger.Entry, line *telemetry.L
 // list counts an unknown charge or SMS for the alarm. There is no lookup for it: it waits for the merchant's retry
 // or a person (decision "repeat-window").
 func (p *pass) list(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
-	entry, leased, err := p.leaseLookup(ctx, entry)
+	entry, leased, err := p.leaseLookup(ctx, entry, ledger.Timestamp(p.Now()), false)
 	if err == nil && leased {
 		line.Increment(telemetry.StaleUnknownOutcomes)
 	}
@@ -68,12 +70,14 @@ func (p *pass) prepareLookup(ctx context.Context, e *ledger.Entry) (preparedJob,
 // again later.
 func (p *pass) lookUp(ctx context.Context, entry *ledger.Entry, line *telemetry.LogLine) (*ledger.Entry, error) {
 	now := ledger.Timestamp(p.Now())
-	entry, leased, err := p.leaseLookup(ctx, entry)
+	_, isMade := p.Confirmer.Operators.StatusLookup(entry)
+	entry, leased, err := p.leaseLookup(ctx, entry, now, isMade)
 	if err != nil || !leased {
 		return entry, err
 	}
 	start := p.Now()
 	lookup := p.Confirmer.LookUp(ctx, entry)
+	lookup.LeasedAt = now
 	line.AddOperatorTime(p.Now().Sub(start))
 	if lookup.Failed() {
 		line.Increment(telemetry.LookupFailures)
@@ -86,23 +90,59 @@ func (p *pass) lookUp(ctx context.Context, entry *ledger.Entry, line *telemetry.
 			return p.Confirmer.ApplyLookup(e, lookup, p.PaymentLifetime, ledger.Timestamp(p.Now()))
 		})
 	}
+	if isMade && err == nil && !entry.StatusFinal() {
+		p.results.keep(entry.Key, lookup.TimelineEvent(now))
+	}
 	if err == nil && p.needsManualResolution(entry, lookup, now) {
 		line.Increment(telemetry.StaleUnknownOutcomes)
 	}
 	return entry, err
 }
 
-// leaseLookup leases the lookup, or the listing, of an entry by the write of its next time.
-func (p *pass) leaseLookup(ctx context.Context, entry *ledger.Entry) (stored *ledger.Entry, leased bool, err error) {
-	now := ledger.Timestamp(p.Now())
+// leaseLookup leases the lookup, or the listing, of an entry by the write of its next time. The write also keeps the
+// result of the lookup before it in the timeline, if this process knows it.
+func (p *pass) leaseLookup(
+	ctx context.Context, entry *ledger.Entry, now time.Time, isMade bool,
+) (stored *ledger.Entry, leased bool, err error) {
 	stored, made, err := delivery.Store(ctx, p.Book, entry, func(e *ledger.Entry) ledger.Transition {
 		due := e.LookupDue(now)
+		if due && isMade {
+			e.CompleteReport(p.results.of(e.Key))
+			e.AddReport(timeline.Event{Kind: timeline.Lookup, At: now})
+		}
 		if due {
 			e.ReschedulePoll(p.nextPollAt(e, now))
 		}
 		return ledger.LeaseLookup.If(due)
 	})
 	return stored, made != ledger.NoTransition, err
+}
+
+// maxLookupResults bounds the results that a process remembers.
+const maxLookupResults = 4096
+
+// lookupResults are the last results of lookups that no write followed, by the payment. The lease of its next lookup
+// stores the result: a write of its own would double what a lookup costs. Another process does not know it, and it is
+// for people only. It is safe for concurrent use.
+type lookupResults struct {
+	mutex sync.Mutex
+	last  map[ledger.Key]timeline.Event
+}
+
+func (r *lookupResults) keep(key ledger.Key, result timeline.Event) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.last == nil || len(r.last) >= maxLookupResults {
+		r.last = map[ledger.Key]timeline.Event{}
+	}
+	r.last[key] = result
+}
+
+// of returns the last result of a payment, which has no kind if there is none.
+func (r *lookupResults) of(key ledger.Key) timeline.Event {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.last[key]
 }
 
 // needsManualResolution reports whether a payment that is still not final needs a person. One case is a claim of

@@ -10,6 +10,7 @@ import (
 	"mobilegateway/proof/kits/deliverytest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/timeline"
 )
 
 // recordLookups runs the sweep each time a payment is due until a time from now, and returns its age at each lookup.
@@ -57,6 +58,46 @@ func TestPollSchedule(t *testing.T) {
 	}
 	for _, metric := range []string{"StaleUnknownOutcomes", "LookupFailures", "StatusConflicts"} {
 		s.AssertMetric(t, metric, 0)
+	}
+}
+
+// decision "order-timeline": each lookup is kept by the write that leases it, with its result by that of the next one.
+func TestTimelineOfLookups(t *testing.T) {
+	s := newFixture(t)
+	e := s.StorePendingPayment("DemoShop_1")
+	writes := s.Ledger.WriteCount()
+	for i, c := range []struct {
+		response operator.StatusResponse
+		want     timeline.Log
+	}{
+		{deliverytest.LookupResponse("InProgress", operator.StatusReport{}), "l60000"},
+		{operator.StatusResponse{Cause: operator.ErrUnknownStatus}, "l60000p l180000"},
+		{deliverytest.NoResponse(), "l60000p l180000u l480000"},
+		{deliverytest.LookupResponse("Pending", operator.StatusReport{}), "1l l180000u l480000t l1380000"},
+		{deliverytest.LookupResponse("Successful", operator.StatusReport{}), "2l l480000t l1380000p ls"},
+	} {
+		s.Operator.SetLookupResult(c.response)
+		s.advanceUntilDue(t, e)
+		if got := s.MustGet(t, e).Timeline; got != c.want {
+			t.Errorf("lookup %d: the timeline %q, want %q", i+1, got, c.want)
+		}
+	}
+	if got, want := s.Ledger.WriteCount()-writes, 5+1; got != want {
+		t.Errorf("%d writes, want %d: one for each lookup, and the final status", got, want)
+	}
+	s.AssertEntry(t, e, finalSummary(ledger.Successful))
+}
+
+// Another process does not know the result of the last lookup.
+func TestTimelineAfterAnotherProcess(t *testing.T) {
+	s := newFixture(t)
+	s.Operator.SetStatus("InProgress")
+	e := s.StorePendingPayment("DemoShop_1")
+	s.advanceUntilDue(t, e)
+	other := serveSweep(s.DeliveryFixture)
+	other.advanceUntilDue(t, e)
+	if got, want := s.MustGet(t, e).Timeline, timeline.Log("l60000 l180000"); got != want {
+		t.Errorf("the timeline %q, want %q", got, want)
 	}
 }
 

@@ -55,6 +55,8 @@ type Sweep struct {
 	Sleep func(ctx context.Context, wait time.Duration) error
 	Now   func() time.Time
 	Log   io.Writer
+
+	results lookupResults
 }
 
 // pass is one run of the sweep.

@@ -8,6 +8,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/telemetry"
+	"mobilegateway/shared/timeline"
 )
 
 // Store stores what a report changes about a payment, and keeps the merchant's daily amount in step. It counts on line
@@ -30,13 +31,30 @@ func (c *Confirmer) Store(
 }
 
 // ApplyLookup applies the result of a lookup to a payment by the rules of its platform's row (decisions "never-sent",
-// "prepare" and "pay-poll"). A lookup that failed changes nothing.
+// "prepare" and "pay-poll"). A lookup that failed changes nothing. A change keeps the lookup in the timeline: without a
+// lease it was made by gatewayctl.
 func (c *Confirmer) ApplyLookup(
 	e *ledger.Entry, lookup LookupResult, lifetime time.Duration, now time.Time,
-) (made ledger.Transition) {
+) ledger.Transition {
 	if lookup.Failed() {
 		return ledger.NoTransition
 	}
+	made := c.applyLookup(e, lookup, lifetime, now)
+	switch report := lookup.TimelineEvent(now); {
+	case made == ledger.NoTransition:
+	case !lookup.LeasedAt.IsZero():
+		e.CompleteReport(report)
+	case lookup.Supported:
+		report.Kind = timeline.ManualLookup
+		e.AddReport(report)
+	}
+	return made
+}
+
+// applyLookup is ApplyLookup without the timeline.
+func (c *Confirmer) applyLookup(
+	e *ledger.Entry, lookup LookupResult, lifetime time.Duration, now time.Time,
+) (made ledger.Transition) {
 	row := operator.CapabilitiesOf(e)
 	switch {
 	case lookup.StatusFinal:

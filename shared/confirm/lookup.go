@@ -7,13 +7,16 @@ package confirm
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"mobilegateway/shared/dailyamount"
+	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/timeline"
 )
 
 // Confirmer looks payments up at their operators, and applies what operators report.
@@ -37,6 +40,30 @@ type LookupResult struct {
 	StatusFinal bool
 	Report      operator.StatusReport
 	Cause       error
+	// LeasedAt is when the sweep leased the lookup; zero for another caller's.
+	LeasedAt time.Time
+}
+
+// TimelineEvent returns the lookup as the timeline of its entry has it. at is when a lookup without a lease was made.
+func (r LookupResult) TimelineEvent(at time.Time) timeline.Event {
+	e := timeline.Event{Kind: timeline.Lookup, At: at, Outcome: timeline.NoResponse, Code: r.Report.Code}
+	if !r.LeasedAt.IsZero() {
+		e.At = r.LeasedAt
+	}
+	rejected := &fault.Fault{}
+	switch {
+	case r.Report.Status != "":
+		e.Outcome = ledger.ReportOutcome(r.Report.Status)
+	case r.NotFound:
+		e.Outcome = timeline.NotFound
+	case errors.Is(r.Cause, operator.ErrUnknownStatus):
+		e.Outcome = timeline.UnknownStatus
+	case !r.Supported, errors.Is(r.Cause, ErrLookupRate), errors.Is(r.Cause, errPatience):
+		e.Outcome = timeline.NotMade
+	case errors.As(r.Cause, &rejected) && rejected.Kind == fault.IntegrationRejected:
+		e.Outcome = timeline.Rejected
+	}
+	return e
 }
 
 // Failed is true if the operator has a lookup and did not respond to it.

@@ -91,6 +91,7 @@ func callResult(result operator.Result) ledger.CallResult {
 	}
 	described := ledger.CallResult{
 		Outcome: outcomes[result.Outcome], Reason: callReason(result), HTTPStatus: result.HTTPStatus,
+		Code: result.Code,
 	}
 	if result.Outcome == operator.NotApplied {
 		described.Response = oneapi.Render(result.Fault).Status

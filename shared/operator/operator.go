@@ -36,6 +36,9 @@ type Result struct {
 	DuplicateKey bool
 	// HTTPStatus is the status of the operator's last response, 0 for none. It is for people: Outcome decides.
 	HTTPStatus int
+	// Code is the operator's own code of a call that did not succeed: one that the driver knows, or
+	// timeline.UnknownCode; "" for none. It is for people.
+	Code string
 	// OperatorReference is the operator's id of the transaction, with Succeeded or DuplicateKey; "" if there is none.
 	OperatorReference string
 }
@@ -155,8 +158,10 @@ type StatusReport struct {
 	Currency          string
 	MSISDN            string
 	OperatorReference string
-	// Reason is why a payment failed, "" for no reason that we know.
+	// Reason is why a payment failed, "" for no reason that we know. Code is the platform's own code of it, for people:
+	// one that the driver knows, or timeline.UnknownCode; "" for none.
 	Reason ledger.FailureReason
+	Code   string
 }
 
 // CallbackReport is a platform's callback on a payment. A Status of "" means that the callback cannot be read, or names
