@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/timeline"
 )
 
 // Proof is what the responses to a call prove: its outcome, and what else the result has then.
@@ -103,6 +105,9 @@ func (s Suite) CheckProof(t testing.TB, got operator.Result, want Proof) {
 	if got.DuplicateKey != want.Known {
 		t.Errorf("a known key: %v, want %v: %v", got.DuplicateKey, want.Known, got.Fault)
 	}
+	if got.Code != "" && (got.Fault == nil || !isOwnCode(got.Code)) {
+		t.Errorf("outcome %d has the code %q", got.Outcome, got.Code)
+	}
 	if got.Fault == nil {
 		return
 	}
@@ -182,8 +187,48 @@ func (s Suite) CheckLookups(t *testing.T, call operator.StatusCall, cases Lookup
 				}
 				s.CheckPrivate(t, got.Cause)
 				got.Cause = want.Cause
+				checkCode(t, want.StatusReport, &got.StatusReport)
 				if diff := cmp.Diff(want.StatusReport, got.StatusReport); diff != "" || got != want {
 					t.Errorf("not found: %v, report (-want +got):\n%s", got.OrderNotFound, diff)
+				}
+			})
+		}
+	}
+}
+
+// checkCode checks that only a failure has a code, in the form of a driver's own table, and removes it from a report
+// whose wanted one has none.
+func checkCode(t *testing.T, want operator.StatusReport, got *operator.StatusReport) {
+	t.Helper()
+	isFailure := got.Status.Final() && got.Status != ledger.Successful
+	if got.Code != "" && (!isFailure || !isOwnCode(got.Code)) {
+		t.Errorf("the status %q has the code %q", got.Status, got.Code)
+	}
+	if want.Code == "" {
+		got.Code = ""
+	}
+}
+
+// isOwnCode reports whether a code has the form of a driver's own table, or is timeline.UnknownCode.
+func isOwnCode(code string) bool {
+	const maxLength = 40
+	return code == timeline.UnknownCode ||
+		len(code) <= maxLength && ascii.ConsistsOf(code, ascii.Letters+ascii.Digits+"_-")
+}
+
+// Codes are the codes of a call's results, by the responses that have them, with a name each.
+type Codes map[string]map[string]Responder
+
+// CheckCodes checks which code of the platform the result of a payment has: one that the driver knows, or
+// timeline.UnknownCode.
+func (s Suite) CheckCodes(t *testing.T, call operator.PayCall, cases Codes) {
+	t.Helper()
+	for want, responses := range cases {
+		for name, respond := range responses {
+			t.Run(name, func(t *testing.T) {
+				got := operator.Pay(t.Context(), s.Driver(t, s.Stub(t, respond).URL), call)
+				if got.Code != want {
+					t.Errorf("the code %q, want %q: %v", got.Code, want, got.Fault)
 				}
 			})
 		}
@@ -197,7 +242,9 @@ func (s Suite) CheckCallbacks(t *testing.T, cases map[operator.CallbackReport]ma
 	for want, bodies := range cases {
 		for name, body := range bodies {
 			t.Run(name, func(t *testing.T) {
-				if diff := cmp.Diff(want, reader.ReadPaymentCallback([]byte(body))); diff != "" {
+				got := reader.ReadPaymentCallback([]byte(body))
+				checkCode(t, want.StatusReport, &got.StatusReport)
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("report (-want +got):\n%s", diff)
 				}
 			})
