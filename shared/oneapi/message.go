@@ -57,3 +57,9 @@ func findMessage(id string) (message Message, found bool) {
 	}
 	return Message{}, false
 }
+
+// IsMessageID reports whether the specification has a message id.
+func IsMessageID(id string) bool {
+	_, found := findMessage(id)
+	return found
+}

@@ -4,7 +4,17 @@ import (
 	"strings"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/timeline"
 )
+
+// KnownCode returns a platform's code for people: the code itself if the driver knows it, else timeline.UnknownCode. So
+// no text of a platform is kept. It returns "" for no code.
+func KnownCode(code string, isKnown bool) string {
+	if code != "" && !isKnown {
+		return timeline.UnknownCode
+	}
+	return code
+}
 
 // paymentStatuses maps an operator's payment statuses, in lower case. "Loaded" means that the payer opened the
 // payment page: nothing is decided, so it is pending (decision "pay-statuses").

@@ -48,7 +48,9 @@ func classifyFailure(x upstream.Exchange) operator.Result {
 	if !isRequestError {
 		return upstream.Unknown(fmt.Errorf("the operator's response %d has no requestError", x.Status))
 	}
-	return classifyException(x, exception)
+	result := classifyException(x, exception)
+	result.Code = operator.KnownCode(exception.MessageID, oneapi.IsMessageID(exception.MessageID))
+	return result
 }
 
 // classifyException maps a response with a requestError.

@@ -6,6 +6,7 @@ import (
 	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/timeline"
 )
 
 func code(text string) string {
@@ -177,5 +178,19 @@ func TestCallback(t *testing.T) {
 			"lower case":   `{"externalId":"DemoShop_42","status":"successful"}`,
 		},
 		{}: {"status twice": `{"status":"FAILED","status":"SUCCESSFUL"}`},
+	})
+}
+
+// A code that MTN has not documented is not kept, because it may contain anything.
+func TestCodes(t *testing.T) {
+	suite().CheckCodes(t, samplePay(), operatortest.Codes{
+		"NOT_ENOUGH_FUNDS":       {"refused": respond(500, code("NOT_ENOUGH_FUNDS"))},
+		"RESOURCE_ALREADY_EXIST": {"known key": respond(409, code("RESOURCE_ALREADY_EXIST"))},
+		"INVALID_CURRENCY":       {"set-up": respond(400, code("INVALID_CURRENCY"))},
+		timeline.UnknownCode:     {"new": respond(400, code("SOMETHING_NEW"))},
+		"": {
+			"none": respond(503, ""), "success": respond(202, ""),
+			"of another form": respond(500, code("payer 2250707070707")),
+		},
 	})
 }

@@ -84,8 +84,22 @@ func classifyPayment(x upstream.Exchange) operator.PayResponse {
 	case x.Status == http.StatusBadRequest, x.Status == http.StatusNotFound, x.Status == http.StatusInternalServerError:
 		result = classifyCode(x.Status, code, cause)
 	}
+	result.Code = knownCode(code)
 	return operator.PayResponse{Result: result}
 }
+
+// knownCode returns a code that this driver knows, as operator.KnownCode.
+func knownCode(code string) string {
+	_, isRefusal := refusalReasons[code]
+	return operator.KnownCode(code, isRefusal || code == codeExists || code == codeNotPerformed ||
+		slices.Contains(setupCodes, code) || slices.Contains(unprovenCodes, code))
+}
+
+// The codes of a key that MTN knows already, and of a payment that it ended without a reason.
+const (
+	codeExists       = "RESOURCE_ALREADY_EXIST"
+	codeNotPerformed = "COULD_NOT_PERFORM_TRANSACTION"
+)
 
 // classifyCode maps the code of a business error. MTN sends INTERNAL_PROCESSING_ERROR for anything, also after it took
 // the request. Another code with 400 or 404 concerns our request, which MTN did not take. Its list of codes is open.
@@ -94,7 +108,7 @@ func classifyCode(status int, code string, cause error) operator.Result {
 	switch {
 	case isRefusal:
 		return upstream.Refused(reason, status, cause)
-	case code == "RESOURCE_ALREADY_EXIST":
+	case code == codeExists:
 		return upstream.Duplicate(cause)
 	case slices.Contains(setupCodes, code):
 		return upstream.NotApplied(fault.IntegrationRejected, cause)

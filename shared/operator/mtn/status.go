@@ -55,26 +55,27 @@ func readReport(response *strictjson.Reader) operator.CallbackReport {
 			report.Status = ledger.Successful
 		}
 	case "FAILED":
-		report.Status, report.Reason = readFailure(response)
+		readFailure(response, &report)
 	}
 	return report
 }
 
 // readFailure maps the reason of a failed payment. Some versions of the protocol send it as a text, others as an
 // object. MTN's list of reasons is open: another one is a failure too.
-func readFailure(response *strictjson.Reader) (ledger.Status, ledger.FailureReason) {
+func readFailure(response *strictjson.Reader, report *operator.CallbackReport) {
 	code := upstream.Text(response, "reason")
 	if code == "" {
 		code = upstream.Text(response, "reason.code")
 	}
-	reason := refusalReasons[code]
-	switch {
-	case reason == ledger.TimedOut, code == "COULD_NOT_PERFORM_TRANSACTION":
-		return ledger.Expired, ""
+	report.Code = knownCode(code)
+	switch reason := refusalReasons[code]; {
+	case reason == ledger.TimedOut, code == codeNotPerformed:
+		report.Status = ledger.Expired
 	case reason == ledger.RefusedByPayer:
-		return ledger.Cancelled, ""
+		report.Status = ledger.Cancelled
+	default:
+		report.Status, report.Reason = ledger.Failed, reason
 	}
-	return ledger.Failed, reason
 }
 
 // ReadPaymentCallback implements operator.PaymentCallbackReader. The body is that of a lookup, sometimes with our UUID.

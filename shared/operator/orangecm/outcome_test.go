@@ -7,6 +7,7 @@ import (
 	"mobilegateway/proof/kits/operatortest"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/timeline"
 )
 
 // word is the word of a successful payment.
@@ -200,5 +201,18 @@ func TestCallbacks(t *testing.T) {
 			"twice":            short(`"status":"FAILED",`),
 			"HTML":             html,
 		},
+	})
+}
+
+// A code that Orange has not documented is not kept, because it may contain anything.
+func TestCodes(t *testing.T) {
+	failed := func(code string) operatortest.Responder {
+		return respond(400, data(`"payToken":"`+payToken+`","status":"FAILED","inittxnstatus":"`+code+`"`))
+	}
+	suite(t).CheckCodes(t, payCall(), operatortest.Codes{
+		"60019":              {"refused": failed("60019")},
+		"900901":             {"the API gateway's": respond(401, expiredJSON)},
+		timeline.UnknownCode: {"new": failed("70000"), "of another form": failed("NGUEMA 690000002")},
+		"":                   {"none": respond(503, "")},
 	})
 }

@@ -106,6 +106,11 @@ const codeAccepted = "200"
 // payerRefusals are the inittxnstatus codes of a refusal by the payer's wallet, with the reason.
 var payerRefusals = map[string]ledger.FailureReason{"60019": ledger.NotEnoughFunds, "0066111": ledger.WalletUnknown}
 
+// knownCode returns an inittxnstatus that this driver knows, as operator.KnownCode.
+func knownCode(code string) string {
+	return operator.KnownCode(code, code == codeAccepted || payerRefusals[code] != "")
+}
+
 // classifyPayment maps a response to mp/pay. A refusal comes with 400, or with 200. A used payToken is 422.
 func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
 	cause := fmt.Errorf("mp/pay responded %d", x.Status)
@@ -114,7 +119,9 @@ func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
 		if strings.HasPrefix(code, "9008") {
 			kind = fault.OperatorUnavailable
 		}
-		return upstream.NotApplied(kind, fmt.Errorf("%w with the API gateway's code %s", cause, code))
+		result := upstream.NotApplied(kind, fmt.Errorf("%w with the API gateway's code %s", cause, code))
+		result.Code = code
+		return result
 	}
 	if x.Status == http.StatusUnprocessableEntity || x.Status == http.StatusConflict {
 		return upstream.Duplicate(cause)
@@ -134,9 +141,13 @@ func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
 	case x.IsSuccess() && isOurs && isPending && p.initCode == codeAccepted:
 		return operator.Result{Outcome: operator.Succeeded, OperatorReference: p.transactionID}
 	case reason != "" && isFailed && p.transactionID == "" && (isOurs || p.payToken == ""):
-		return upstream.Refused(reason, x.Status, fmt.Errorf("%w with %s", cause, p.initCode))
+		result := upstream.Refused(reason, x.Status, fmt.Errorf("%w with %s", cause, p.initCode))
+		result.Code = p.initCode
+		return result
 	case len(p.initCode) <= 7 && strings.Trim(p.initCode, "0123456789") == "": // no number of a person
-		return upstream.Unknown(fmt.Errorf("%w with inittxnstatus %q", cause, p.initCode))
+		cause = fmt.Errorf("%w with inittxnstatus %q", cause, p.initCode)
 	}
-	return upstream.Unknown(cause)
+	result := upstream.Unknown(cause)
+	result.Code = knownCode(p.initCode)
+	return result
 }

@@ -48,6 +48,7 @@ func readPayment(doc *strictjson.Reader, prefix string) paymentData {
 	if p.status == ledger.Failed {
 		message := cmp.Or(upstream.Text(doc, prefix+"confirmtxnmessage"), upstream.Text(doc, prefix+"inittxnmessage"))
 		p.Reason = cmp.Or(payerRefusals[p.initCode], operator.ParseFailureReason(message))
+		p.Code = knownCode(p.initCode)
 	}
 	return p
 }

@@ -29,14 +29,19 @@ func classifyMessage(x upstream.Exchange, recipient string) operator.Result {
 		}
 		return upstream.Unknown(fmt.Errorf("%w without a resourceURL", cause))
 	case isTokenRefusal(x), x.Status == http.StatusNotFound && gatewayCode(x) == "60":
-		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w with code %s", cause, gatewayCode(x)))
+		result := upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w with code %s", cause, gatewayCode(x)))
+		result.Code = gatewayCode(x)
+		return result
 	case isBusy && gatewayCode(x) != "":
 		return upstream.NotApplied(fault.OperatorUnavailable, cause)
 	case !isDocument:
 		return upstream.Unknown(cause)
 	}
 	if exception, isRequestError := oneapi.DecodeRequestError(x.Body); isRequestError {
-		return classifyException(x.Status, exception, recipient)
+		result := classifyException(x.Status, exception, recipient)
+		result.Code = operator.KnownCode(exception.MessageID,
+			exception.MessageID == "POL1009" || oneapi.IsMessageID(exception.MessageID))
+		return result
 	}
 	return upstream.Unknown(cause)
 }

@@ -178,16 +178,19 @@ func isTokenExpired(x upstream.Exchange) bool {
 func classifyError(x upstream.Exchange) operator.Result {
 	code := errorCode(x)
 	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
+	result := upstream.Unknown(cause)
 	switch {
 	case code == duplicatedOrderID, x.Status == http.StatusConflict:
-		return upstream.Duplicate(cause)
+		result = upstream.Duplicate(cause)
 	case x.Status == http.StatusBadRequest && code == missingField,
 		isTokenExpired(x), x.Status == http.StatusNotFound && code == resourceNotFound:
-		return upstream.NotApplied(fault.IntegrationRejected, cause)
+		result = upstream.NotApplied(fault.IntegrationRejected, cause)
 	case x.Status == http.StatusTooManyRequests && code != "":
-		return upstream.NotApplied(fault.OperatorUnavailable, cause)
+		result = upstream.NotApplied(fault.OperatorUnavailable, cause)
 	}
-	return upstream.Unknown(cause)
+	known := []string{missingField, expiredToken, resourceNotFound, duplicatedOrderID}
+	result.Code = operator.KnownCode(code, slices.Contains(known, code))
+	return result
 }
 
 // statuses are Orange's statuses of a payment.

@@ -13,6 +13,7 @@ import (
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/pawapay"
+	"mobilegateway/shared/timeline"
 )
 
 const (
@@ -215,5 +216,17 @@ func TestPaymentInProgressAfterAnAttempt(t *testing.T) {
 	call.MayRepeat = true
 	suite(t).CheckPayments(t, call, operatortest.Outcomes{
 		operatortest.Unknown: {"in progress": respond(200, rejected("PAYMENT_IN_PROGRESS"))},
+	})
+}
+
+// A code that pawaPay has not documented is not kept, because it may contain anything.
+func TestCodes(t *testing.T) {
+	suite(t).CheckCodes(t, samplePay(), operatortest.Codes{
+		"INSUFFICIENT_BALANCE": {"refused": respond(200, rejected("INSUFFICIENT_BALANCE"))},
+		"INVALID_AMOUNT":       {"a part": respond(200, rejected("INVALID_AMOUNT"))},
+		"DEPOSITS_NOT_ALLOWED": {"set-up": respond(200, rejected("DEPOSITS_NOT_ALLOWED"))},
+		"PAYMENT_IN_PROGRESS":  {"busy": respond(200, rejected("PAYMENT_IN_PROGRESS"))},
+		timeline.UnknownCode:   {"new": respond(200, rejected("SOMETHING_NEW"))},
+		"":                     {"success": accepted},
 	})
 }

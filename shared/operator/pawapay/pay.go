@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"mobilegateway/shared/ascii"
@@ -47,7 +48,11 @@ type accountDetails struct {
 // Pay implements operator.PaymentSender. Succeeded means that pawaPay took the deposit for processing.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
 	read := func(x upstream.Exchange) operator.PayResponse {
-		return operator.PayResponse{Result: classifyDeposit(x, call.Call)}
+		result := classifyDeposit(x, call.Call)
+		if result.Outcome != operator.Succeeded {
+			result.Code = knownCode(failureCode(x))
+		}
+		return operator.PayResponse{Result: result}
 	}
 	return d.SendPayment(ctx, call, isTokenRefused, read)
 }
@@ -120,7 +125,7 @@ func classifyDeposit(x upstream.Exchange, call operator.Call) operator.Result {
 		return upstream.Duplicate(cause)
 	case x.Status == http.StatusOK && id == depositID && isRejected, x.Status == http.StatusBadRequest && isRejected,
 		x.IsRefused() && isRejected:
-		if code == "PAYMENT_IN_PROGRESS" && call.MayRepeat {
+		if code == codeInProgress && call.MayRepeat {
 			break // it may be the payment of our first attempt
 		}
 		return classifyRejection(x.Status, code, cause)
@@ -137,17 +142,38 @@ func classifyRejection(status int, code string, cause error) operator.Result {
 	if part := invalidParts[code]; part != "" {
 		return upstream.NotSent(fault.BrokenRule(part, code))
 	}
-	switch code {
-	case "UNKNOWN_ERROR":
+	switch {
+	case code == codeUnknownError:
 		return upstream.Unknown(cause)
-	case "PROVIDER_TEMPORARILY_UNAVAILABLE", "PAYMENT_IN_PROGRESS":
+	case slices.Contains(busyCodes, code):
 		return upstream.NotApplied(fault.OperatorUnavailable, cause)
-	case "NO_AUTHENTICATION", "AUTHENTICATION_ERROR", "AUTHORISATION_ERROR", "HTTP_SIGNATURE_ERROR",
-		"DEPOSITS_NOT_ALLOWED", "INVALID_PROVIDER", "INVALID_INPUT", "MISSING_PARAMETER", "UNSUPPORTED_PARAMETER",
-		"INVALID_PARAMETER", "DUPLICATE_METADATA_FIELD":
+	case slices.Contains(setupCodes, code):
 		return upstream.NotApplied(fault.IntegrationRejected, cause)
 	}
 	return upstream.UnmappedCode(cause)
+}
+
+// codeUnknownError is an error of pawaPay itself. busyCodes are those of a deposit that may be sent later, setupCodes
+// those of our account or our request.
+const codeUnknownError = "UNKNOWN_ERROR"
+
+var (
+	busyCodes  = []string{"PROVIDER_TEMPORARILY_UNAVAILABLE", codeInProgress}
+	setupCodes = []string{
+		"NO_AUTHENTICATION", "AUTHENTICATION_ERROR", "AUTHORISATION_ERROR", "HTTP_SIGNATURE_ERROR",
+		"DEPOSITS_NOT_ALLOWED", "INVALID_PROVIDER", "INVALID_INPUT", "MISSING_PARAMETER", "UNSUPPORTED_PARAMETER",
+		"INVALID_PARAMETER", "DUPLICATE_METADATA_FIELD",
+	}
+)
+
+// codeInProgress is the code of a deposit whose payer has not ended another payment yet.
+const codeInProgress = "PAYMENT_IN_PROGRESS"
+
+// knownCode returns a code that this driver knows, as operator.KnownCode.
+func knownCode(code string) string {
+	_, isRefusal := refusalReasons[code]
+	return operator.KnownCode(code, isRefusal || invalidParts[code] != "" || code == codeUnknownError ||
+		slices.Contains(busyCodes, code) || slices.Contains(setupCodes, code))
 }
 
 // refusalReasons are the codes of a failed deposit that concern the payer. invalidParts are those that concern a part

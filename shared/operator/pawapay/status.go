@@ -46,8 +46,9 @@ func readReport(response *strictjson.Reader, prefix string) operator.CallbackRep
 			report.Status = ledger.Successful
 		}
 	case "FAILED":
-		reason := refusalReasons[upstream.Text(response, prefix+"failureReason.failureCode")]
-		report.Status, report.Reason = ledger.Failed, reason
+		code := upstream.Text(response, prefix+"failureReason.failureCode")
+		reason := refusalReasons[code]
+		report.Status, report.Reason, report.Code = ledger.Failed, reason, knownCode(code)
 		if reason == ledger.RefusedByPayer {
 			report.Status, report.Reason = ledger.Cancelled, ""
 		}

@@ -139,17 +139,22 @@ func errorCode(x upstream.Exchange) string { return x.ErrorCode("code", "error.c
 func classifyError(x upstream.Exchange) operator.Result {
 	code := errorCode(x)
 	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
+	result := upstream.Unknown(cause)
 	switch {
 	case x.Status == http.StatusConflict:
-		return upstream.Duplicate(cause)
-	case x.Status == http.StatusBadRequest && code == "request-validation-error", isKeyRefused(x),
+		result = upstream.Duplicate(cause)
+	case x.Status == http.StatusBadRequest && code == codeInvalid, isKeyRefused(x),
 		x.Status == http.StatusForbidden && code != "":
-		return upstream.NotApplied(fault.IntegrationRejected, cause)
+		result = upstream.NotApplied(fault.IntegrationRejected, cause)
 	case x.Status == http.StatusTooManyRequests && code != "":
-		return upstream.NotApplied(fault.OperatorUnavailable, cause)
+		result = upstream.NotApplied(fault.OperatorUnavailable, cause)
 	}
-	return upstream.Unknown(cause)
+	result.Code = operator.KnownCode(code, code == codeInvalid || slices.Contains(keyRefusals, code))
+	return result
 }
+
+// codeInvalid is the code of a request that Wave does not take.
+const codeInvalid = "request-validation-error"
 
 // LookUpPayment implements operator.StatusLookup. It searches all sessions of the payment: an earlier attempt may have
 // created another one than that of the page.
