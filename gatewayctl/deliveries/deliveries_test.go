@@ -44,7 +44,7 @@ func TestDeliveriesShow(t *testing.T) {
 			{WebhookID: id, Status: ledger.Successful, Number: 2, At: d.Now.Add(2 * time.Second), Result: "delivered"},
 		})
 	d.ExpectOutput("deliveries show "+e.ID, "https://shop.example/n", "server 503")
-	d.ExpectOutput("payment show "+e.ID, "delivery attempt failed", "attempt 1: server 503")
+	d.ExpectOutput("payment show "+e.ID, "delivery", "failed", "attempt 1 of successful: server 503")
 	d.ExpectExit("deliveries show ShopA_99", gatewayctl.ExitFailed, "no payment")
 }
 
@@ -71,11 +71,12 @@ func TestReplayKeepsEarlierAttempts(t *testing.T) {
 	d.ExpectOutput("deliveries show "+e.ID, "waiting", "2026-03-01T12:00:02Z", // the state, and the first delivery
 		"2026-03-01T12:00:01Z", "server 503", "2026-03-01T12:00:02Z", "delivered", "2026-03-01T13:00:00Z", "replayed",
 		"2026-03-01T13:00:01Z", "server 500")
-	d.ExpectOutput("payment show "+e.ID, "attempt 1: server 503", "first delivered at 2026-03-01T12:00:02Z",
-		"2026-03-01T12:00:02Z  delivered", "attempt 2", "2026-03-01T13:00:00Z  replayed", "after 2 attempts",
-		"attempt 1: server 500")
-	if len(gatewayctltest.Query[entries.History](d, "payment show "+e.ID).Events) == 0 {
-		t.Error("payment show --json has no events")
+	d.ExpectOutput("payment show "+e.ID, "first delivered at 2026-03-01T12:00:02Z",
+		"attempt 1 of successful: server 503", "2026-03-01T12:00:02Z  delivery", "delivered, attempt 2",
+		"2026-03-01T13:00:00Z  replay", "after 2 attempts",
+		"attempt 1 of successful: server 500")
+	if len(gatewayctltest.Query[entries.History](d, "payment show "+e.ID).Timeline) == 0 {
+		t.Error("payment show --json has no timeline")
 	}
 }
 
@@ -91,7 +92,8 @@ func TestReplayShowsBothDeliveries(t *testing.T) {
 	d.Equal("first delivery", n.FirstDeliveredAt, d.Now.Add(2*time.Second-time.Hour))
 	d.ExpectOutput("deliveries show "+e.ID,
 		"12:00:01Z", "server 503", "12:00:02Z", "delivered", "13:00:00Z", "replayed", "13:00:03Z", "delivered")
-	d.ExpectOutput("payment show "+e.ID, "12:00:02Z  delivered", "13:00:00Z  replayed", "13:00:03Z  delivered")
+	d.ExpectOutput("payment show "+e.ID, "12:00:02Z  delivery", "delivered", "13:00:00Z  replay", "13:00:03Z  delivery",
+		"delivered")
 }
 
 // A replayed dead letter keeps its reason.
@@ -101,6 +103,8 @@ func TestReplayOfDeadLetter(t *testing.T) {
 		e.Outbox.Waiting[0].Attempts, e.Outbox.Waiting[0].DeadReason = 10, "attempts"
 	})
 	d.Now = d.Now.Add(time.Hour)
+	dryRun := gatewayctltest.Query[map[string]any](d, "deliveries replay "+e.ID)
+	d.Equal("the dry run is marked", dryRun["dry_run"], true)
 	d.Apply("deliveries replay " + e.ID)
 	for _, command := range []string{"deliveries show ", "payment show "} {
 		d.ExpectOutput(command+e.ID, "dead letter before: attempts")

@@ -2,10 +2,6 @@ package entries
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	"mobilegateway/gatewayctl/output"
@@ -77,104 +73,30 @@ func ViewOf(e *ledger.Entry) View {
 	return view
 }
 
-// Event is one line of a history.
-type Event struct {
-	At     time.Time `json:"at,omitzero"`
-	What   string    `json:"what"`
-	Detail string    `json:"detail,omitempty"`
-}
-
-// SortEvents sorts events by time. Those without a time come last.
-func SortEvents(events []Event) {
-	slices.SortStableFunc(events, func(a, b Event) int {
-		if a.At.IsZero() != b.At.IsZero() {
-			return b.At.Compare(a.At)
-		}
-		return a.At.Compare(b.At)
-	})
-}
-
-// EventRows are the rows of events.
-func EventRows(events []Event) output.Table {
-	return output.MapAll(events, func(e Event) []string {
-		return []string{output.FormatTime(e.At), e.What, e.Detail}
-	})
-}
-
-// History is a transaction with its events.
+// History is a transaction with its timeline.
 type History struct {
 	View
 	FirstSent    string    `json:"first_sent_at" row:"first sent"` // "never" if nothing can have been sent
 	CallAttempts []Call    `json:"call_attempts"`
 	NextLookup   time.Time `json:"next_lookup_at,omitzero" row:"next lookup"`
 	NoLookup     string    `json:"no_lookup_reason,omitempty" row:"no lookup"`
-	Events       []Event   `json:"events"`
+	Final        *Final    `json:"final,omitempty" row:"final"`
+	Next         *Next     `json:"next,omitempty" row:"next"`
+	Timeline     []Event   `json:"timeline"`
 }
 
-// HistoryOf lists an entry's events in the order of time. Those without a time come last.
+// HistoryOf returns the history of an entry.
 func HistoryOf(e *ledger.Entry, now time.Time) History {
 	h := History{
 		View: ViewOf(e), FirstSent: cmp.Or(output.FormatTime(firstSend(e)), "never"),
-		CallAttempts: Calls(e),
+		CallAttempts: Calls(e), Final: finalOf(e), Next: nextOf(e), Timeline: timelineOf(e),
 	}
 	h.NextLookup, h.NoLookup = nextLookup(e, now)
-	addEvent := func(at time.Time, what, detail string) {
-		if !at.IsZero() {
-			h.Events = append(h.Events, Event{at, what, detail})
-		}
-	}
-	addEvent(e.CreatedAt, "created", "")
-	addEvent(firstSend(e), "first sent", "to "+e.Route.Operator+" with account "+e.Route.Account)
-	h.Events = append(h.Events, callEvents(e)...)
-	if e.Response.Status != 0 {
-		h.Events = append(h.Events, Event{What: "response stored for repeats", Detail: responseText(e)})
-	}
-	for _, c := range e.Conflicts {
-		addEvent(c.At, "conflict",
-			fmt.Sprintf("%s reported %s, recorded and not applied: %s", c.Source, c.Status, c.Reason))
-	}
-	if e.Claim.Status != "" {
-		addEvent(e.Claim.At, "claim", fmt.Sprintf("the operator's callback claims %s; next status lookup at %s",
-			e.Claim.Status, output.FormatTime(e.Claim.CheckAt)))
-	}
-	addEvent(e.FinalAt, "final", string(e.Status))
-	if e.Manual.Outcome != "" {
-		addEvent(e.Manual.At, "resolved manually", fmt.Sprintf("%s, by %s: %s; operator's reference: %s",
-			e.Manual.Outcome, e.Manual.Who, e.Manual.Reason, cmp.Or(e.Manual.Reference, "none")))
-	}
-	h.Events = append(h.Events, NotificationEvents(e)...)
-	h.Events = append(h.Events, Event{e.UpdatedAt, "last written", fmt.Sprintf("version %d, %s", e.Version, e.State)})
-	if e.State == ledger.Reserved {
-		addEvent(e.LeaseUntil, "lease ends", "")
-	}
-	addEvent(h.NextLookup, "next lookup", "after "+output.Plural(e.Poll.Attempts, "lookup")+" since the last news")
-	if e.Kind != ledger.Payment && e.State == ledger.Unknown {
-		addEvent(e.Poll.At, "listed again for a person", "")
-	}
-	addEvent(e.UserSMS.At, "next user SMS", "")
-	addEvent(e.ExpireAt, "expires", "")
-	SortEvents(h.Events)
 	return h
 }
 
 // ShowHistory shows the history of an entry.
 func ShowHistory(s *session.Session, e *ledger.Entry) error {
 	view := HistoryOf(e, s.Now())
-	return s.Show(view, append(append(output.Rows(view), []string{""}), EventRows(view.Events)...))
-}
-
-// responseText is the stored response to the merchant: its status, and the message id of an error.
-func responseText(e *ledger.Entry) string {
-	var body struct {
-		RequestError map[string]struct {
-			MessageID string `json:"messageId"`
-		} `json:"requestError"`
-	}
-	text := strconv.Itoa(e.Response.Status)
-	if json.Unmarshal(e.Response.Body, &body) == nil {
-		for _, exception := range body.RequestError {
-			text += " " + exception.MessageID
-		}
-	}
-	return text
+	return s.Show(view, append(append(output.Rows(view), []string{""}), EventRows(view.Timeline)...))
 }

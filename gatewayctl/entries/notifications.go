@@ -115,42 +115,46 @@ func FirstDelivered(e *ledger.Entry, status ledger.Status) time.Time {
 	return time.Time{}
 }
 
-// NotificationEvents are the events of an entry's notifications: each attempt, each replay, and each that is still due.
+// NotificationEvents are the events of an entry's notifications: each with its state, each attempt, and each replay.
 func NotificationEvents(e *ledger.Entry) []Event {
 	var events []Event
-	for _, a := range Attempts(e) {
-		what, detail := "delivered", fmt.Sprintf("%s, webhook-id %s, attempt %d", a.Status, a.WebhookID, a.Number)
-		if a.Result != DeliveryDelivered {
-			what = "delivery attempt failed"
-			detail = fmt.Sprintf("%s, attempt %d: %s", a.Status, a.Number, FailureText(a.Result, a.Code))
+	notifications := slices.Concat(e.Outbox.Delivered, e.Outbox.Waiting)
+	for i, view := range Notifications(e) {
+		event := Event{At: view.At, Event: eventNotification, Outcome: view.State}
+		event.Detail = "of " + outboxDetail(notifications[i])
+		if first := FirstDelivered(e, view.Status); !first.IsZero() && view.State != DeliveryDelivered {
+			event.Detail += ", first delivered at " + output.FormatTime(first)
 		}
-		events = append(events, Event{a.At, what, detail})
+		events = append(events, event)
+	}
+	for _, a := range Attempts(e) {
+		event := Event{At: a.At, Event: eventDelivery, Outcome: DeliveryDelivered}
+		event.Detail = fmt.Sprintf("attempt %d of %s, webhook-id %s", a.Number, a.Status, a.WebhookID)
+		if a.Result != DeliveryDelivered {
+			event.Outcome = "failed"
+			event.Detail = fmt.Sprintf("attempt %d of %s: %s", a.Number, a.Status, FailureText(a.Result, a.Code))
+		}
+		events = append(events, event)
 	}
 	for _, r := range Replays(e) {
-		what, detail := "replayed", fmt.Sprintf("%s, webhook-id %s, after %s", r.Status, r.WebhookID,
+		event := Event{At: r.At, Event: eventReplay, Outcome: "replayed", By: "a person"}
+		event.Detail = fmt.Sprintf("of %s, webhook-id %s, after %s", r.Status, r.WebhookID,
 			output.Plural(r.AttemptsBefore, "attempt"))
 		switch {
 		case r.DeadReasonBefore != "":
-			detail += ", dead letter before: " + r.DeadReasonBefore
+			event.Detail += ", dead letter before: " + r.DeadReasonBefore
 		case r.DeliveredBefore.IsZero(): // it waited or was parked: nothing is sent again
-			what = "sent now"
+			event.Outcome = "sent now"
 		}
-		events = append(events, Event{r.At, what, detail})
-	}
-	for _, n := range e.Outbox.Waiting {
-		detail := outboxDetail(n)
-		if first := FirstDelivered(e, n.Status); !first.IsZero() {
-			detail += ", first delivered at " + output.FormatTime(first)
-		}
-		events = append(events, Event{n.At, "delivery due", detail})
+		events = append(events, event)
 	}
 	return events
 }
 
-// outboxDetail describes the state of a notification that is not delivered.
+// outboxDetail describes the state of a notification.
 func outboxDetail(n ledger.Notification) string {
 	detail := fmt.Sprintf("%s, webhook-id %s, %s made", n.Status, n.ID, output.Plural(n.Attempts, "attempt"))
-	if n.LastReason != "" {
+	if n.LastReason != "" && n.DeliveredAt.IsZero() {
 		detail += ", the last: " + FailureText(n.LastReason, n.LastStatus)
 	}
 	switch {

@@ -34,28 +34,6 @@ func Calls(e *ledger.Entry) []Call {
 	})
 }
 
-func callEvents(e *ledger.Entry) []Event {
-	return output.MapAll(Calls(e), func(a Call) Event {
-		detail := a.Outcome
-		if a.Reason != "" {
-			detail += ": " + a.Reason
-		}
-		if a.Outcome == ledger.CallLapsed {
-			detail = "no outcome was recorded: the function died, or could not store it"
-		}
-		if a.Seconds > 0 {
-			detail += fmt.Sprintf(", after %.1f s", a.Seconds)
-		}
-		if a.HTTPStatus != 0 {
-			detail += fmt.Sprintf(", the operator responded %d", a.HTTPStatus)
-		}
-		if a.Response != 0 {
-			detail += fmt.Sprintf(", the merchant was sent %d", a.Response)
-		}
-		return Event{a.At, "call attempt", detail}
-	})
-}
-
 // firstSend returns when the first request can have reached the operator, zero for never.
 func firstSend(e *ledger.Entry) time.Time {
 	for _, a := range e.Call.Attempts {

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +15,12 @@ import (
 	"mobilegateway/gatewayctl/output"
 )
 
-// Show writes a result: with --json as JSON, else as a table.
+// Show writes a result: with --json as JSON, else as a table. That of a dry run is marked: a program must not take it
+// for a change.
 func (s *Session) Show(value any, rows output.Table) error {
+	if s.JSON && s.isDryRun {
+		return output.WriteJSON(s.Stdout, markDryRun(value))
+	}
 	if s.JSON {
 		return output.WriteJSON(s.Stdout, value)
 	}
@@ -23,6 +29,17 @@ func (s *Session) Show(value any, rows output.Table) error {
 		heading = "With --yes this would be:\n"
 	}
 	return rows.Write(s.Stdout, heading)
+}
+
+// markDryRun returns an object with "dry_run": true as its first member. Another value stays as it is.
+func markDryRun(value any) any {
+	var encoded bytes.Buffer
+	err := output.WriteJSON(&encoded, value)
+	members, isObject := strings.CutPrefix(encoded.String(), "{\n")
+	if err != nil || !isObject {
+		return value
+	}
+	return json.RawMessage(`{"dry_run":true,` + members)
 }
 
 // ShowView writes one view. Its fields with a row tag are the rows of the table, unless they are empty.

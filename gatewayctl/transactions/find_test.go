@@ -157,17 +157,17 @@ func TestShowCallAttempts(t *testing.T) {
 	d.ExpectOutput("charge show "+e.ID,
 		"first sent", "2026-03-01T12:01:00Z",
 		"no lookup", "may send the same request again until 2026-03-02T11:52:00Z",
-		"call attempt", "not-sent: limit-store, the merchant was sent 503",
-		"first sent", "not-applied: unavailable, after 1.2 s, the operator responded 503, the merchant was sent 503",
-		"unknown: timeout, after 20.0 s, the merchant was sent 504", "no outcome was recorded",
-		"listed again for a person")
+		"listed for a person at 2026-03-01T13:00:00Z", "request", "1.50 USD",
+		"call", "not-sent, limit-store, the merchant was sent 503",
+		"not-applied, unavailable, after 1.2 s, the operator responded 503, the merchant was sent 503",
+		"unknown, timeout, after 20.0 s, the merchant was sent 504", "no outcome was recorded")
 	d.Now = d.Now.Add(48 * time.Hour)
 	history := gatewayctltest.Query[entries.History](d, "charge show "+e.ID)
 	d.Equal("attempts", len(history.CallAttempts), 4)
 	d.Equal("reason of no lookup", history.NoLookup, "no operator has a status lookup for it: "+
 		"get the outcome from the operator by the upstream key")
 	d.AddDeliveredPayment(shop, 1, d.Now)
-	d.ExpectOutput("payment show ShopA_1", "no lookup", "its status is final", "call attempt",
+	d.ExpectOutput("payment show ShopA_1", "no lookup", "its status is final", "call",
 		"succeeded, the merchant was sent 201")
 }
 
@@ -187,8 +187,8 @@ func TestShowAndList(t *testing.T) {
 	})
 	d.ExpectOutput("payment show ShopA_2", "failure reason", "not-enough-funds")
 	d.AddUnknownCharge(shop, "c1")
-	d.ExpectOutput("payment show ShopA_1", "1000", "********00", "created", "first sent", "with account a1", "final",
-		"delivered", "conflict", "dead letter: 410", "response stored for repeats")
+	d.ExpectOutput("payment show ShopA_1", "1000", "********00", "request", "first send", "with account a1",
+		"response", "stored for repeats", "final", "delivered", "conflict", "dead letter: 410")
 	d.ExpectWithout("payment show ShopA_1", gatewayctl.ExitDone, "0707072000", "NOTIFTOKEN")
 	charge := gatewayctltest.Query[entries.History](d, "charge show --merchant ShopA --correlator c1")
 	d.Equal("state of the charge", charge.State, ledger.Unknown)

@@ -10,6 +10,7 @@ import (
 	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/auditlog"
 	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/entries"
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/proof/kits/gatewayctltest"
@@ -68,12 +69,23 @@ func TestUnknown(t *testing.T) {
 	d.ExpectExit("unknown resolve charge "+charge.ID, gatewayctl.ExitUsage,
 		"no operator has a status lookup for a charge")
 	d.ExpectExit("unknown resolve charge "+charge.ID+" --as failed", gatewayctl.ExitUsage, "charge")
-	d.Apply("unknown resolve pay ShopA_1 --as successful")
+	type marked struct {
+		IsDryRun bool            `json:"dry_run"`
+		Final    *entries.Final  `json:"final"`
+		Timeline []entries.Event `json:"timeline"`
+	}
+	const resolve = "unknown resolve pay ShopA_1 --as successful"
+	dryRun := gatewayctltest.Query[marked](d, resolve)
+	d.Equal("the dry run is marked", dryRun.IsDryRun && dryRun.Final != nil && len(dryRun.Timeline) > 0, true)
+	d.ExpectOutput(resolve, "With --yes this would be:", "resolution")
+	d.Equal("nothing was changed", d.MustReadEntry(payment).State, ledger.Unknown)
+	d.Equal("a change is not marked", gatewayctltest.Change[marked](d, resolve).IsDryRun, false)
 	e := d.MustReadEntry(payment)
 	d.Equal("payment", resolutionOf(e), resolution{ledger.Done, ledger.Successful, 201, 1, "successful",
 		"local:ama@host", "test"})
 	d.Equal("SMS to the payer", e.UserSMS.State, ledger.UserSMSDue)
-	d.ExpectOutput("payment show ShopA_1", "resolved manually", "successful, by local:ama@host: test")
+	d.ExpectOutput("payment show ShopA_1", "resolution",
+		"successful, test; operator's reference: none, by local:ama@host")
 	d.ExpectExit("unknown resolve charge "+charge.ID+" --as not-applied", gatewayctl.ExitDone,
 		"ShopA: refused. Nothing")
 	d.Apply("unknown resolve charge " + charge.ID + " --as not-applied")
@@ -161,7 +173,8 @@ func TestUnknowable(t *testing.T) {
 	d.Equal("another SMS is listed", listed(kept.Key), true)
 	d.Apply(line+" --operator-reference OS-77", line)
 	d.Equal("reference after a second decision", d.MustReadEntry(e.Key).Manual.Reference, "OS-77")
-	d.ExpectOutput("sms show "+e.ID, "closed as unknowable", "resolved manually", "unknowable, by local:ama@host: test")
+	d.ExpectOutput("sms show "+e.ID, "closed as unknowable", "resolution",
+		"unknowable, test; operator's reference: OS-77, by local:ama@host")
 	d.Apply("unknown resolve sms " + e.ID + " --as applied")
 	d.Equal("a later statement of the operator", d.MustReadEntry(e.Key).State, ledger.Done)
 }
