@@ -6,29 +6,80 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
 )
 
 // environment are the variables and the clock that the command line is read with. With --local the variables of the
-// local run come before the process's own.
+// local run come before the process's own. With --stack those of the stack come after them.
 type environment struct {
 	now             func() time.Time
 	processVariable func(string) string
+	readStack       func(name string) (*deployment.Stack, error)
 	localRun        map[string]string
-	readError       error // why the local run's variables cannot be read
+	stack           *deployment.Stack
+	readError       error // why the variables of the local run or of the stack cannot be read
 }
 
 func (e *environment) get(name string) string {
-	return cmp.Or(e.localRun[name], e.processVariable(name))
+	value := cmp.Or(e.localRun[name], e.processVariable(name))
+	if value == "" && e.stack != nil {
+		value = e.stack.Variables[name]
+	}
+	return value
+}
+
+// load reads the variables of the local run or of the stack once, if the command line names one.
+func (e *environment) load(parsed *kong.Context) {
+	e.loadLocalRun(parsed)
+	e.loadStack(parsed)
+}
+
+// loadStack is loadLocalRun for --stack.
+func (e *environment) loadStack(parsed *kong.Context) {
+	if e.stack != nil || e.readError != nil {
+		return
+	}
+	for _, element := range parsed.Path {
+		if element.Flag == nil || element.Flag.Name != session.StackFlag {
+			continue
+		}
+		name, _ := parsed.FlagValue(element.Flag).(string)
+		switch {
+		case e.localRun != nil:
+			e.readError = errors.New("--local and --stack name two deployments: use one of them")
+		case name == "":
+			e.readError = errors.New("--stack has no name: name the stack, such as mobile-gateway-prod")
+		default:
+			e.stack, e.readError = e.readStack(name)
+		}
+		return
+	}
+}
+
+// overridden lists the variables of the process that replace those of the stack by other values.
+func (e *environment) overridden() (names []string) {
+	if e.stack == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.stack.Variables)) {
+		own := e.processVariable(name)
+		if own != "" && e.stack.Variables[name] != "" && own != e.stack.Variables[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // loadLocalRun reads the local run's variables once if the command line has --local. It stores its error in readError:

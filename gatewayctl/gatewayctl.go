@@ -120,6 +120,7 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.Sy
 		}
 	}()
 	t.env = &environment{processVariable: system.Getenv, now: system.Now}
+	t.env.readStack = func(name string) (*deployment.Stack, error) { return system.ReadStack(ctx, name) }
 	out := &output.TrackedWriter{Writer: system.Stdout}
 	system.Stdout, system.Stderr = output.CleanWriter{Next: out, Clean: output.CleanText},
 		output.CleanWriter{Next: system.Stderr, Clean: output.CleanText}
@@ -141,6 +142,13 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.Sy
 	if err != nil {
 		t.grammar.JSON = slices.Contains(arguments, "--json") // a failed parse may not have set it
 		return exitWith(output.UsageError("%w", listMissingCommand(err)))
+	}
+	if t.env.stack != nil {
+		system.Credentials = t.env.stack.Credentials
+	}
+	for _, name := range t.env.overridden() {
+		fmt.Fprintf(system.Stderr, "Warning: %s of the environment replaces the one of the stack %s.\n", name,
+			t.grammar.Stack)
 	}
 	t.grammar.Reason = strings.TrimSpace(t.grammar.Reason)
 	return exitWith(runSelected(parsed, &session.Session{
@@ -195,7 +203,7 @@ func listMissingCommand(err error) error {
 	if !isParseError || !strings.HasPrefix(err.Error(), "expected one of") {
 		return err
 	}
-	text, subject := "expected one of these commands; --local works on the local run, COMMAND --help explains it", ""
+	text, subject := "expected one of these commands; --stack NAME or --local: where, COMMAND --help: how", ""
 	for _, command := range cmp.Or(failed.Context.Selected(), failed.Context.Model.Node).Children {
 		if title := command.ClosestGroup().Title; title != subject {
 			text, subject = text+"\n\n"+title, title
@@ -274,7 +282,7 @@ func NewTool() (*Tool, error) {
 			return help
 		}),
 		kong.Resolvers(kong.ResolverFunc(func(parsed *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-			t.env.loadLocalRun(parsed)
+			t.env.load(parsed)
 			if value := t.env.get(flag.Tag.Get("variable")); flag.Tag.Has("variable") && value != "" {
 				return value, nil
 			}

@@ -13,6 +13,7 @@ import (
 
 	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/stack"
 )
 
 func main() {
@@ -20,7 +21,7 @@ func main() {
 	code := gatewayctl.Run(ctx, os.Args[1:], deployment.System{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, User: currentUser(), Now: time.Now, Rand: rand.Reader,
-		Connect: deployment.Connect,
+		Connect: deployment.Connect, ReadStack: stack.Read,
 	})
 	stop()
 	os.Exit(code)

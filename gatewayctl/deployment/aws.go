@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	secrettypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -95,25 +96,34 @@ func secretError(verb, name string, err error) error {
 	return nil
 }
 
-// Connect opens a deployment's stores by the variables of the AWS SDKs: AWS_REGION, the credentials, and
-// AWS_ENDPOINT_URL_* for a local run. It sends no request.
+// Connect opens a deployment's stores by the variables of the AWS SDKs: AWS_REGION, the credentials unless env has
+// them, and AWS_ENDPOINT_URL_* for a local run. It sends no request.
 func Connect(env System, p Names) (*Stores, error) {
 	if p.LedgerTable == "" || p.MerchantTable == "" {
-		return nil, output.UsageError("LEDGER_TABLE and MERCHANT_TABLE are not set: name the tables, or use --local")
+		return nil, output.UsageError("LEDGER_TABLE and MERCHANT_TABLE are not set: name the stack by --stack, " +
+			"or the tables, or use --local")
 	}
 	client, err := awsclient.New(env.Getenv)
 	if err != nil {
 		return nil, output.UsageError("%w", err)
 	}
-	tables := client.DynamoDB()
+	config := client.Config()
+	if env.Credentials != nil {
+		config.Credentials = env.Credentials
+	}
+	tables := dynamodb.NewFromConfig(config, func(o *dynamodb.Options) { o.BaseEndpoint = endpointOf(env, "DYNAMODB") })
+	secrets := secretsmanager.NewFromConfig(config, func(o *secretsmanager.Options) {
+		o.BaseEndpoint = endpointOf(env, "SECRETS_MANAGER")
+	})
 	stores := &Stores{
 		Merchants:      merchantdynamo.NewRegistry(tables, p.MerchantTable),
 		Ledger:         ledgerdynamo.New(tables, p.LedgerTable), // writes the plain form, which each program reads
 		EndpointHealth: webhookdynamo.New(tables, p.LedgerTable, env.Now),
-		Secrets:        secretsManagerStore{client.SecretsManager()},
+		Secrets:        secretsManagerStore{secrets},
 		Sleep:          pause.For,
 	}
-	stores.connectAudit(client, env, p)
+	stores.Audit = auditlog.Table{Client: tables, Name: p.MerchantTable}
+	stores.connectAudit(config, env, p)
 	// Only a refund of a daily amount, the rate of lookups and the circuits need this table. Without it unknown resolve
 	// refuses entries that may need a refund, lookups are not limited, and the commands of circuits refuse.
 	if p.LimitTable != "" {
@@ -126,17 +136,16 @@ func Connect(env System, p Names) (*Stores, error) {
 	return stores, nil
 }
 
-// connectAudit adds the audit's stores. A deployment is local if its tables and its secrets are at a loopback address.
-// Only there the user of the machine is the caller, and a file may have the copies.
-func (s *Stores) connectAudit(client *awsclient.Client, env System, p Names) {
-	s.Audit = auditlog.Table{Client: client.DynamoDB(), Name: p.MerchantTable}
+// connectAudit adds the copies of the audit and the caller. A deployment is local if its tables and its secrets are at
+// a loopback address. Only there the user of the machine is the caller, and a file may have the copies.
+func (s *Stores) connectAudit(config aws.Config, env System, p Names) {
 	isLocal := isLoopback(endpointOf(env, "DYNAMODB")) && isLoopback(endpointOf(env, "SECRETS_MANAGER"))
 	file := env.Getenv(auditFileVariable)
 	switch {
 	case isLocal && file != "":
 		s.AuditCopies = auditlog.FileCopies{Path: file}
 	case p.AuditLogGroup != "":
-		logs := cloudwatchlogs.NewFromConfig(client.Config(), func(o *cloudwatchlogs.Options) {
+		logs := cloudwatchlogs.NewFromConfig(config, func(o *cloudwatchlogs.Options) {
 			o.BaseEndpoint = endpointOf(env, "CLOUDWATCH_LOGS")
 		})
 		s.AuditCopies = auditlog.LogCopies{Client: logs, Group: p.AuditLogGroup}
@@ -146,7 +155,7 @@ func (s *Stores) connectAudit(client *awsclient.Client, env System, p Names) {
 		return
 	}
 	s.Caller = func(ctx context.Context) (string, error) {
-		identity, err := sts.NewFromConfig(client.Config(), func(o *sts.Options) {
+		identity, err := sts.NewFromConfig(config, func(o *sts.Options) {
 			if endpointOf(env, "DYNAMODB") != nil { // AWS's own tables trust only AWS's own identities
 				o.BaseEndpoint = endpointOf(env, "STS")
 			}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"mobilegateway/gatewayctl/auditlog"
 	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/dailyamount"
@@ -29,10 +31,22 @@ type System struct {
 	Now            func() time.Time
 	Rand           io.Reader
 	Connect        func(env System, deployment Names) (*Stores, error)
+	// ReadStack finds a deployment by its stack's name (--stack).
+	ReadStack func(ctx context.Context, name string) (*Stack, error)
+	// Credentials sign the requests to AWS; nil for those of the variables.
+	Credentials aws.CredentialsProvider
+}
+
+// Stack is a deployment as its CloudFormation stack describes it. Variables are those of the tool, the region among
+// them, for values that are known.
+type Stack struct {
+	Variables   map[string]string
+	Credentials aws.CredentialsProvider
 }
 
 // Names are those of the tables and secrets of a deployment, by flags or by the variables that its functions have.
 type Names struct {
+	Stack             string `name:"stack" placeholder:"NAME" help:"Find all of these by this CloudFormation stack."`
 	LedgerTable       string `variable:"LEDGER_TABLE" placeholder:"NAME" help:"Table of transactions."`
 	MerchantTable     string `variable:"MERCHANT_TABLE" placeholder:"NAME" help:"Table of merchants."`
 	LimitTable        string `variable:"LIMIT_TABLE" placeholder:"NAME" help:"Table of limits and circuits."`

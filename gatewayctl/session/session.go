@@ -22,8 +22,9 @@ import (
 	"mobilegateway/shared/merchant"
 )
 
-// The flag of the local run, and where its folder is.
+// The flags that choose a deployment, and where the folder of the local run is.
 const (
+	StackFlag     = "stack"
 	LocalFlag     = "local"
 	LocalVariable = "LOCAL_DIR"
 	LocalFolder   = ".local"
@@ -36,6 +37,9 @@ func (s *Session) Command(arguments ...string) string {
 	words := []string{"gatewayctl"}
 	if s.Local {
 		words = append(words, "--"+LocalFlag)
+	}
+	if s.Stack != "" {
+		words = append(words, "--"+StackFlag, ShellWord(s.Stack))
 	}
 	for _, word := range arguments {
 		words = append(words, ShellWord(word))

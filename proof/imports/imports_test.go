@@ -108,6 +108,8 @@ var heavyPackages = []string{
 	"github.com/aws/aws-sdk-go-v2/config",
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue",
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression",
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation",
+	"golang.org/x/term",
 }
 
 // TestNoHeavyPackages checks all packages that are linked into the deployed programs, those of other modules included.

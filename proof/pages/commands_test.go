@@ -207,6 +207,7 @@ func invalidControlCommand(arguments []string, mention bool) string {
 		Connect: func(deployment.System, deployment.Names) (*deployment.Stores, error) {
 			return nil, errNoDeployment
 		},
+		ReadStack: func(context.Context, string) (*deployment.Stack, error) { return &deployment.Stack{}, nil },
 	})
 	isIncomplete := slices.ContainsFunc(incompleteCommand,
 		func(text string) bool { return strings.Contains(stderr.String(), text) })
