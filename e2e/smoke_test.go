@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -19,12 +18,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"mobilegateway/internal/smoke"
 	"mobilegateway/local"
 )
-
-// minCertificateLifetime is the least remaining lifetime of a certificate. ACM renews its certificates 60 days before
-// they expire.
-const minCertificateLifetime = 14 * 24 * time.Hour
 
 // unknownMerchant is the merchant in paths and order_ids if no merchant is configured.
 const unknownMerchant = "Nobody"
@@ -44,7 +40,21 @@ func TestSmoke(t *testing.T) {
 		g.BaseURL = serveRemappedHeaders(t, g.BaseURL)
 	} else {
 		g = smokeTarget(deployed, os.Getenv)
-		t.Run("TLS", func(t *testing.T) { checkTLS(t, deployed) })
+		t.Run("TLS", func(t *testing.T) {
+			if err := smoke.CheckTLS(t.Context(), g.BaseURL, time.Now()); errors.Is(err, smoke.ErrPlainHTTP) {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	runner := &smoke.Runner{Client: newClient(), Base: g.BaseURL}
+	for _, check := range smoke.Checks(smokeMerchant(g), g.newID()) {
+		t.Run(check.Group+", "+check.Name, func(t *testing.T) {
+			if err := runner.Run(t.Context(), check); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	can := map[string]bool{
 		"credentials": deployed == "" || g.AccessToken != "" && g.ClientID != "" && g.ClientSecret != "" &&
@@ -62,6 +72,16 @@ func TestSmoke(t *testing.T) {
 			return g.condition(name)
 		},
 	})
+}
+
+// smokeMerchant returns the merchant of a target for the checks.
+func smokeMerchant(g *target) smoke.Merchant {
+	m := g.MerchantCredentials
+	if m.Merchant == unknownMerchant {
+		return smoke.Merchant{}
+	}
+	return smoke.Merchant{Name: m.Merchant, OnBehalfOf: m.OnBehalfOf, AccessToken: m.AccessToken, ClientID: m.ClientID,
+		ClientSecret: m.ClientSecret, ServiceID: m.ServiceID, ApplicationID: m.ApplicationID, ContactID: m.ContactID}
 }
 
 // serveRemappedHeaders forwards requests and renames the response header that API Gateway renames.
@@ -97,49 +117,7 @@ func smokeTarget(address string, variable func(string) string) *target {
 	}
 }
 
-// checkTLS checks the connection: TLS 1.2 or newer, a certificate with enough lifetime, and no older version.
-func checkTLS(t *testing.T, address string) {
-	found, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found.Scheme != "https" {
-		if ip := net.ParseIP(found.Hostname()); found.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			t.Fatal("a deployment on another machine needs https")
-		}
-		t.Skip("plain http, on this machine")
-	}
-	port := found.Port()
-	if port == "" {
-		port = "443"
-	}
-	host := net.JoinHostPort(found.Hostname(), port)
-	connection, err := tls.Dial("tcp", host, &tls.Config{MinVersion: tls.VersionTLS12})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = connection.Close() }()
-	if until := connection.ConnectionState().PeerCertificates[0].NotAfter; time.Until(until) < minCertificateLifetime {
-		t.Errorf("the certificate expires too soon, at %s", until)
-	}
-	if err := checkOldTLSRefused(host, nil); err != nil {
-		t.Error(err)
-	}
-}
-
-// checkOldTLSRefused checks that a handshake with TLS 1.1 fails. nil roots are the system's.
-func checkOldTLSRefused(host string, roots *x509.CertPool) error {
-	config := &tls.Config{ //nolint:gosec // the test expects a refusal
-		RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
-	}
-	old, err := tls.Dial("tcp", host, config)
-	if err != nil {
-		return nil //nolint:nilerr // the refusal is expected
-	}
-	return errors.Join(old.Close(), errors.New("TLS 1.1 is accepted"))
-}
-
-// TestOldTLSIsDetected checks checkOldTLSRefused against servers that accept and refuse TLS 1.1.
+// TestOldTLSIsDetected checks smoke.CheckOldTLSRefused against servers that accept and refuse TLS 1.1.
 func TestOldTLSIsDetected(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[uint16]bool{tls.VersionTLS12: true, tls.VersionTLS10: false} {
@@ -149,7 +127,7 @@ func TestOldTLSIsDetected(t *testing.T) {
 		server.StartTLS()
 		roots := x509.NewCertPool()
 		roots.AddCert(server.Certificate())
-		if err := checkOldTLSRefused(server.Listener.Addr().String(), roots); (err == nil) != want {
+		if err := smoke.CheckOldTLSRefused(t.Context(), server.Listener.Addr().String(), roots); (err == nil) != want {
 			t.Errorf("a server from TLS version %x: %v", version, err)
 		}
 		server.Close()
