@@ -28,6 +28,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/sync v0.19.0
 	golang.org/x/sys v0.26.0
+	golang.org/x/term v0.25.0
 	golang.org/x/time v0.14.0
 	pgregory.net/rapid v1.3.0
 )
@@ -61,7 +62,6 @@ require (
 	github.com/prometheus/procfs v0.8.0 // indirect
 	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
 	github.com/rs/xid v1.4.0 // indirect
-	golang.org/x/term v0.25.0 // indirect
 	golang.org/x/text v0.14.0 // indirect
 	golang.org/x/tools v0.26.0 // indirect
 	google.golang.org/protobuf v1.28.1 // indirect

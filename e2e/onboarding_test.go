@@ -23,6 +23,7 @@ func TestOnboarding(t *testing.T) {
 	e := newCtlSession(t, localtest.Options{Speed: speed})
 	t.Cleanup(e.verifyAudit) // after all stories, whose commands run at once
 	for name, story := range map[string]func(*ctlSession){
+		"a deployment that is ready passes init and the smoke test":          (*ctlSession).readyDeployment,
 		"one command, and all four operations work":                          (*ctlSession).onboarding,
 		"decision access-tokens: old and new token, then the new":            (*ctlSession).tokenRotation,
 		"decision token-endpoint: old and new secret":                        (*ctlSession).clientSecretRotation,
@@ -37,6 +38,26 @@ func TestOnboarding(t *testing.T) {
 			t.Parallel()
 			story(e.withT(t))
 		})
+	}
+}
+
+// readyDeployment checks that init finds nothing to do on a run that has its keys and credentials, and that each check
+// of the smoke test passes.
+func (e *ctlSession) readyDeployment() {
+	var steps []struct{ Step, State string }
+	e.mustRun("init", &steps)
+	for _, step := range steps {
+		if !strings.HasPrefix(step.Step, "check ") && step.State != "there already" {
+			e.t.Errorf("%s is %s", step.Step, step.State)
+		}
+	}
+	var checks []struct {
+		Check string
+		OK    bool
+	}
+	stderr := e.mustRun("smoke", &checks)
+	if len(steps) < 6 || len(checks) < 18 || !strings.Contains(stderr, "curl -i "+e.target.BaseURL) {
+		e.t.Errorf("%d steps, %d checks: %s", len(steps), len(checks), stderr)
 	}
 }
 

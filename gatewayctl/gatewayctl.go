@@ -29,6 +29,7 @@ import (
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
+	"mobilegateway/gatewayctl/setup"
 	"mobilegateway/gatewayctl/slots"
 	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/shared/merchant"
@@ -50,6 +51,9 @@ type commandLine struct {
 	transactionCommands  `group:"orders"`
 	notificationCommands `group:"notify"`
 	merchantCommands     `group:"shops"`
+
+	Init  setup.Init  `cmd:"" group:"setup" help:"Make the keys and credentials that a new deployment lacks."`
+	Smoke setup.Smoke `cmd:"" group:"setup" help:"Check a deployment by requests that move nothing."`
 
 	Operator accounts.Commands `cmd:"" group:"keys" help:"Operators' credentials and routes."`
 	Keys     keys.Commands     `cmd:"" group:"keys" help:"Rings of signing keys."`
@@ -269,7 +273,8 @@ func NewTool() (*Tool, error) {
 		},
 		kong.Groups{
 			"waits": "What waits for a person: begin with gatewayctl attention", "orders": "Transactions",
-			"notify": "Notifications", "shops": "Merchants", "keys": "Operators and keys", "tool": "Audit, tests, tool",
+			"notify": "Notifications", "shops": "Merchants", "setup": "A new deployment",
+			"keys": "Operators and keys", "tool": "Audit, tests, tool",
 		},
 		kong.TypeMapper(reflect.TypeFor[session.UTCDay](), times),
 		kong.TypeMapper(reflect.TypeFor[session.Moment](), times),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +21,9 @@ type stackTool struct {
 	*gatewayctltest.Tool
 	shop   merchants.Onboarding
 	stack  deployment.Stack
-	err    error            // of reading the stack
-	read   []string         // names of the stacks that were read
+	err    error    // of reading the stack
+	read   []string // names of the stacks that were read
+	random *rand.Rand
 	opened deployment.Names // the deployment that the last command opened
 	last   deployment.System
 }
@@ -30,13 +32,14 @@ func newStackTool(t *testing.T) *stackTool {
 	t.Helper()
 	d, shop := gatewayctltest.NewShop(t)
 	d.Variables = map[string]string{}
-	return &stackTool{Tool: d, shop: shop, stack: deployment.Stack{Variables: map[string]string{
-		"LEDGER_TABLE": "s-ledger", "MERCHANT_TABLE": "s-merchants", "LIMIT_TABLE": "s-limits",
-		"OPERATOR_CREDENTIALS_SECRET": "operators", "TOKEN_KEY_SECRET": "token-keys",
-		"TOKEN_PUBLIC_KEY_SECRET": "token-public-keys", "CALLBACK_KEY_SECRET": "callback-keys",
-		"WEBHOOK_KEY_SECRET": "webhook-keys", "AUDIT_LOG_GROUP": "/s/audit", "BASE_URL": "https://api.example.com",
-		"SERVICE_ID": "S", "APPLICATION_ID": "A", "CONTACT_ID": "C", "AWS_REGION": "eu-west-3",
-	}}}
+	return &stackTool{Tool: d, shop: shop, random: rand.New(rand.NewSource(2)),
+		stack: deployment.Stack{Variables: map[string]string{
+			"LEDGER_TABLE": "s-ledger", "MERCHANT_TABLE": "s-merchants", "LIMIT_TABLE": "s-limits",
+			"OPERATOR_CREDENTIALS_SECRET": "operators", "TOKEN_KEY_SECRET": "token-keys",
+			"TOKEN_PUBLIC_KEY_SECRET": "token-public-keys", "CALLBACK_KEY_SECRET": "callback-keys",
+			"WEBHOOK_KEY_SECRET": "webhook-keys", "AUDIT_LOG_GROUP": "/s/audit", "BASE_URL": "https://api.example.com",
+			"SERVICE_ID": "S", "APPLICATION_ID": "A", "CONTACT_ID": "C", "AWS_REGION": "eu-west-3",
+		}}}
 }
 
 // exec runs a line. change adapts the system before.
@@ -45,7 +48,7 @@ func (d *stackTool) exec(line string, change ...func(*deployment.System)) (code 
 	system := deployment.System{
 		Stdin: strings.NewReader(d.Input), Stdout: &o, Stderr: &n,
 		Getenv: func(name string) string { return d.Variables[name] },
-		User:   "ama@host", Now: d.Clock(), Rand: bytes.NewReader(bytes.Repeat([]byte("random"), 1000)),
+		User:   "ama@host", Now: d.Clock(), Rand: d.random,
 		Connect: func(env deployment.System, names deployment.Names) (*deployment.Stores, error) {
 			d.opened, d.last = names, env
 			return d.Tool.Connect(env, names)
@@ -62,7 +65,7 @@ func (d *stackTool) exec(line string, change ...func(*deployment.System)) (code 
 	return code, o.String(), n.String()
 }
 
-// TestStackNamesTheDeployment: --stack alone finds all names and addresses. A flag and a variable win over it.
+// TestStackNamesTheDeployment: --stack finds all names and addresses. A flag and a variable win over it.
 func TestStackNamesTheDeployment(t *testing.T) {
 	d := newStackTool(t)
 	if code, _, stderr := d.exec("merchant list --stack s"); code != gatewayctl.ExitDone || stderr != "" {
@@ -74,21 +77,23 @@ func TestStackNamesTheDeployment(t *testing.T) {
 	}
 	d.Variables["MERCHANT_TABLE"] = "own-merchants"
 	code, _, stderr := d.exec("--stack s merchant list --ledger-table own-ledger")
-	if code != gatewayctl.ExitDone || d.opened.MerchantTable != "own-merchants" || d.opened.LedgerTable != "own-ledger" ||
+	if code != gatewayctl.ExitDone || d.opened.MerchantTable != "own-merchants" ||
+		d.opened.LedgerTable != "own-ledger" ||
 		d.opened.LimitTable != "s-limits" {
 		t.Errorf("exit %d, opened %+v", code, d.opened)
 	}
 	if !strings.Contains(stderr, "MERCHANT_TABLE of the environment replaces the one of the stack s") {
 		t.Errorf("no warning in %q", stderr)
 	}
-	if d.exec("merchant list --ledger-table l --merchant-table m"); d.last.Getenv("AWS_REGION") != "" || len(d.read) != 2 {
+	if d.exec("merchant list --ledger-table l --merchant-table m"); d.last.Getenv("AWS_REGION") != "" ||
+		len(d.read) != 2 {
 		t.Errorf("a command without --stack uses the stack of before: read %q", d.read)
 	}
 }
 
-// TestStackIsShownToMerchantsAndPeople: a merchant gets the stack's address and constants, and a printed command names
+// TestStackAddressReachesMerchants: a merchant gets the stack's address and constants, and a printed command names
 // the stack.
-func TestStackIsShownToMerchantsAndPeople(t *testing.T) {
+func TestStackAddressReachesMerchants(t *testing.T) {
 	d := newStackTool(t)
 	if code, _, stderr := d.exec("--stack s keys add webhooks --yes --reason r"); code != gatewayctl.ExitDone {
 		t.Fatal(stderr)

@@ -21,7 +21,7 @@ func main() {
 	code := gatewayctl.Run(ctx, os.Args[1:], deployment.System{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, User: currentUser(), Now: time.Now, Rand: rand.Reader,
-		Connect: deployment.Connect, ReadStack: stack.Read,
+		Connect: deployment.Connect, ReadStack: stack.Read, Terminal: openTerminal(ctx, os.Stdin, os.Stderr),
 	})
 	stop()
 	os.Exit(code)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,25 +23,9 @@ type operatorCheck struct {
 // Run checks each operation of the accounts. It checks the fields locally, and the address and the token by a status
 // lookup, in which a driver also exchanges its token if it must. It never sends a charge, a payment or an SMS.
 func (c *operatorCheck) Run(s *session.Session, stored Stored) error {
-	for _, name := range c.Names {
-		if _, found := stored.operators[name]; !found {
-			return fmt.Errorf("there are no credentials for operator %q: add them with operator set", name)
-		}
-	}
-	directory := NewDirectory(s, stored.Secret.Value)
-	var results []OperationCheck
-	var failed error
-	for _, account := range accountViews(stored.operators) {
-		if len(c.Names) > 0 && !slices.Contains(c.Names, account.Operator) {
-			continue
-		}
-		results = append(results, c.checkAccount(s, directory, account, stored)...)
-	}
-	for i, r := range results {
-		isSame := func(earlier OperationCheck) bool { return earlier.advice == r.advice }
-		if !r.OK && !slices.ContainsFunc(results[:i], isSame) {
-			failed = errors.Join(failed, errors.New(r.advice))
-		}
+	results, failed := c.checkAll(s, stored)
+	if results == nil && failed != nil {
+		return failed
 	}
 	return errors.Join(session.ShowList(s, results), failed)
 }

@@ -31,10 +31,18 @@ type System struct {
 	Now            func() time.Time
 	Rand           io.Reader
 	Connect        func(env System, deployment Names) (*Stores, error)
+	// Terminal prompts the person at the keyboard; nil if the standard input is not a terminal.
+	Terminal Terminal
 	// ReadStack finds a deployment by its stack's name (--stack).
 	ReadStack func(ctx context.Context, name string) (*Stack, error)
 	// Credentials sign the requests to AWS; nil for those of the variables.
 	Credentials aws.CredentialsProvider
+}
+
+// Terminal prompts for lines. Both methods return the line without its end, and io.EOF if the input ended.
+type Terminal interface {
+	Prompt(question string) (string, error)
+	PromptSecret(question string) (string, error) // without echo
 }
 
 // Stack is a deployment as its CloudFormation stack describes it. Variables are those of the tool, the region among
