@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog capacity mutate deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog capacity mutate preflight deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -100,8 +100,13 @@ e2e-localstack: ## Deploy to LocalStack, run all stories, deploy again during pa
 # typed is a variable of make's command line. One of the shell's environment must not choose what is deployed.
 typed = $(if $(filter command,$(origin $(1))),$($(1)))
 
+deploy_with = @go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/deploy -env $(or $(call typed,ENV),dev)
+
+preflight: ## Check the account and the parameters of a deployment, and deploy nothing (ENV=prod STACK=name PARAMETERS="...")
+	$(deploy_with) -preflight $(if $(call typed,STACK),-stack $(call typed,STACK)) $(call typed,PARAMETERS)
+
 deploy: ## Deploy a stack (ENV=dev|staging|prod STACK=name PARAMETERS="Name=value ..." GRADUAL=1 WAF=1 YES=1 DROP_ALIASES=1)
-	@go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/deploy -env $(or $(call typed,ENV),dev) \
+	$(deploy_with) \
 	  -gradual='$(call typed,GRADUAL)' -waf='$(call typed,WAF)' -yes='$(call typed,YES)' -drop-aliases='$(call typed,DROP_ALIASES)' \
 	  $(if $(call typed,STACK),-stack $(call typed,STACK)) $(call typed,PARAMETERS)
 

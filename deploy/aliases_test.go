@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -39,7 +38,7 @@ func TestRefuseAliasLoss(t *testing.T) {
 			s := newTestCheckout(t, good)
 			t.Setenv("FAKE_OUTPUTS", c.outputs)
 			t.Setenv("FAKE_STDERR", c.stderr)
-			err := run(t.Context(), s.root, c.arguments, io.Discard)
+			err := run(t.Context(), s.root, c.arguments, s.system())
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

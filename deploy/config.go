@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -12,8 +14,9 @@ import (
 type samconfig struct {
 	root, section string
 	file          map[string]any
-	// parameters are the section's parameter overrides.
+	// parameters are the section's parameter overrides, replaced by those of the environment's file.
 	parameters parameters
+	kept       environmentFile
 }
 
 func readConfig(root string, o deployOptions) (samconfig, error) {
@@ -30,7 +33,18 @@ func readConfig(root string, o deployOptions) (samconfig, error) {
 		name, value, _ := strings.Cut(item, "=")
 		c.parameters[name] = value
 	}
+	var err error
+	if c.kept, err = readEnvironment(root, o.environment); err != nil {
+		return c, err
+	}
+	maps.Copy(c.parameters, c.kept.Parameters)
 	return c, nil
+}
+
+// region is the region of the environment: that of its file, else that of samconfig.toml; "" for neither.
+func (c samconfig) region() string {
+	value, _ := nestedValue(c.file, c.section, "deploy", "parameters", "region").(string)
+	return cmp.Or(c.kept.Region, value)
 }
 
 func (c samconfig) stackName(section string) string {
@@ -51,12 +65,19 @@ func (c samconfig) checkStackName(stack string) error {
 // outputsArguments returns the arguments of `sam list` for the deployment's stack: configuration, region and profile.
 func (c samconfig) outputsArguments() []string {
 	found := []string{"--config-file", filepath.Join(c.root, "samconfig.toml"), "--config-env", c.section}
-	for _, name := range [...]string{"region", "profile"} {
-		if value, _ := nestedValue(c.file, c.section, "deploy", "parameters", name).(string); value != "" {
-			found = append(found, "--"+name, value)
-		}
+	found = append(found, c.regionArguments()...)
+	if value, _ := nestedValue(c.file, c.section, "deploy", "parameters", "profile").(string); value != "" {
+		found = append(found, "--profile", value)
 	}
 	return found
+}
+
+// regionArguments returns the region for SAM, if one is named.
+func (c samconfig) regionArguments() []string {
+	if region := c.region(); region != "" {
+		return []string{"--region", region}
+	}
+	return nil
 }
 
 // nestedValue returns the value under nested keys, nil if there is none.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -73,69 +72,6 @@ func mustReadTemplate(t *testing.T) templateFile {
 	return known
 }
 
-// fakeSAM records its arguments and prints the given stack outputs. Its build copies one program to every function.
-const fakeSAM = `#!/bin/sh
-if [ "$1" = list ]; then
-  echo "$@" >> "$FAKE_LOG.list"
-  echo "$FAKE_STDERR" >&2
-  [ -n "$FAKE_OUTPUTS" ] && echo "$FAKE_OUTPUTS" || exit 1
-  exit
-fi
-echo "$@" >> "$FAKE_LOG"
-[ "$1" = build ] || exit 0
-for name in $FAKE_FUNCTIONS; do
-  mkdir -p ".aws-sam/build/$name" && cp "$FAKE_PROGRAM" ".aws-sam/build/$name/bootstrap"
-done
-`
-
-// testCheckout is a folder with the files of a deployment and a SAM that only records its calls.
-type testCheckout struct{ root, log string }
-
-func newTestCheckout(t *testing.T, program string) testCheckout {
-	t.Helper()
-	s := testCheckout{root: t.TempDir()}
-	s.log = filepath.Join(s.root, "log")
-	for _, name := range []string{"template.yaml", "samconfig.toml"} {
-		if err := os.WriteFile(filepath.Join(s.root, name), read(t, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tools := filepath.Join(s.root, "tools")
-	if err := os.Mkdir(tools, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(tools, "sam"), []byte(fakeSAM), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
-	t.Setenv("FAKE_LOG", s.log)
-	t.Setenv("FAKE_OUTPUTS", "")
-	t.Setenv("FAKE_STDERR", "Error: The input stack x does not exist on Cloudformation in the region eu-west-1")
-	t.Setenv("FAKE_PROGRAM", program)
-	t.Setenv("FAKE_FUNCTIONS", strings.Join(mustReadTemplate(t).functions(), " "))
-	return s
-}
-
-// gradualTemplate returns the template that was deployed gradually.
-func (s testCheckout) gradualTemplate(t *testing.T) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// calls returns the recorded calls of SAM.
-func (s testCheckout) calls(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile(s.log)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSpace(string(text)), "\n")
-}
-
 // deployFlags returns the flags of the Makefile, which SAM passes to go build, for a processor.
 func deployFlags(architecture string) []string {
 	return []string{"GOFLAGS=" + goFlags, "CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + architecture}
@@ -198,7 +134,6 @@ func TestMakefileIgnoresStrayVariables(t *testing.T) {
 // TestDeploy checks the arguments of sam build and sam deploy.
 func TestDeploy(t *testing.T) {
 	good := buildProgram(t, deployFlags("arm64")...)
-	constants := []string{"ServiceId=S", "ApplicationId=A", "ContactId=C"}
 	cases := map[string]struct {
 		arguments []string
 		build     []string // words of the first call
@@ -225,15 +160,17 @@ func TestDeploy(t *testing.T) {
 			[]string{"--no-confirm-changeset"},
 		},
 		"prod": {
-			append([]string{"-env", "prod"}, constants...), nil,
-			[]string{"--config-env prod", "Stage,ParameterValue=prod", "ServiceId,ParameterValue=S"},
-			[]string{"--no-confirm-changeset", "Release"},
+			[]string{"-env", "prod", "ContactId=D"}, []string{"--region eu-west-1"},
+			[]string{"--config-env prod", "Stage,ParameterValue=prod", "ServiceId,ParameterValue=S",
+				"ContactId,ParameterValue=D", "--region eu-west-1"},
+			[]string{"--no-confirm-changeset", "Release", "ContactId,ParameterValue=C"},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newTestCheckout(t, good)
-			if err := run(t.Context(), s.root, c.arguments, io.Discard); err != nil {
+			s.keepProd(t, prodFile)
+			if err := run(t.Context(), s.root, c.arguments, s.system()); err != nil {
 				t.Fatal(err)
 			}
 			calls := s.calls(t)
@@ -259,7 +196,7 @@ func TestDeploy(t *testing.T) {
 // TestGradualBundle checks that a gradual deployment has the alias, a release and a traffic shift.
 func TestGradualBundle(t *testing.T) {
 	s := newTestCheckout(t, buildProgram(t, deployFlags("arm64")...))
-	if err := run(t.Context(), s.root, []string{"-gradual=1"}, io.Discard); err != nil {
+	if err := run(t.Context(), s.root, []string{"-gradual=1"}, s.system()); err != nil {
 		t.Fatal(err)
 	}
 	text := s.gradualTemplate(t)
@@ -284,7 +221,7 @@ func TestRollbackIgnoresAlarms(t *testing.T) {
 		t.Run(deployment, func(t *testing.T) {
 			s := newTestCheckout(t, good)
 			if err := run(t.Context(), s.root, []string{"-gradual=1", "Deployment=" + deployment},
-				io.Discard); err != nil {
+				s.system()); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Contains(s.gradualTemplate(t), []byte("\n    DeploymentPreference: "+want+"\n")) {
@@ -303,6 +240,8 @@ func TestRefusedOptions(t *testing.T) {
 		"an unknown environment":    {[]string{"-env", "production"}, "no environment"},
 		"another name for prod":     {[]string{"-env", "prod", "-stack", "mine"}, "fixed in samconfig.toml"},
 		"prod without confirmation": {[]string{"-env", "prod", "-yes=1"}, "needs confirmation"},
+		"prod without its file": {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C"},
+			"prod.toml is missing: run this at a terminal"},
 		"prod without its constant": {[]string{"-env", "prod", "ServiceId=S", "ContactId=C"}, "ApplicationId"},
 		"prod without TLS": {[]string{"-env", "prod", "ServiceId=S", "ApplicationId=A", "ContactId=C",
 			"BaseUrl=http://x"}, "prod needs https: BaseUrl"},
@@ -332,7 +271,10 @@ func TestRefusedOptions(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newTestCheckout(t, "/dev/null")
-			err := run(t.Context(), s.root, c.arguments, io.Discard)
+			if name != "prod without its file" {
+				s.keepProd(t, "account = \"123456789012\"\nregion = \"eu-west-1\"\n")
+			}
+			err := run(t.Context(), s.root, c.arguments, s.system())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -361,7 +303,7 @@ func TestRefusedBundles(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newTestCheckout(t, c.program)
-			err := run(t.Context(), s.root, nil, io.Discard)
+			err := run(t.Context(), s.root, nil, s.system())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}

@@ -1,5 +1,6 @@
-// Command deploy is `make deploy`: it builds the bundle, checks it, and deploys it with SAM and the settings of
-// samconfig.toml. It changes no setting in a file.
+// Command deploy is `make deploy`. It checks the account, and builds and checks the bundle. It deploys the bundle with
+// SAM and the settings of samconfig.toml. The first time for prod it prompts for the environment's values, and keeps
+// them in a file. It changes no other file.
 //
 // Plain SAM has three traps. It drops all parameters of samconfig.toml if the command line has one. It deploys a bundle
 // that was built without the Makefile's flags. A gradual deployment needs the marked lines of template.yaml and a new
@@ -13,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,8 +24,12 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"mobilegateway/deploy/bundle"
+	"mobilegateway/deploy/preflight"
 	"mobilegateway/deploy/samcli"
+	"mobilegateway/shared/pause"
 )
 
 func main() {
@@ -31,12 +37,45 @@ func main() {
 	defer cancel()
 	root, err := os.Getwd()
 	if err == nil {
-		err = run(ctx, root, os.Args[1:], os.Stderr)
+		err = run(ctx, root, os.Args[1:], atTerminal())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "deploy:", err)
 		os.Exit(1)
 	}
+}
+
+// system is what a deployment reaches outside of the checkout.
+type system struct {
+	in        io.Reader // what the person types; nil if the standard input is not a terminal
+	out       io.Writer
+	who       func(context.Context) (account, region string)
+	preflight func(context.Context, preflight.Target) (preflight.Report, error)
+	protect   func(ctx context.Context, region, stack string) error
+	pause     func(context.Context, time.Duration) error
+}
+
+// atTerminal returns the system of the program.
+func atTerminal() system {
+	s := system{out: os.Stderr, who: preflight.Identify, pause: pause.For}
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		s.in = os.Stdin
+	}
+	s.preflight = func(ctx context.Context, target preflight.Target) (preflight.Report, error) {
+		configuration, err := preflight.Load(ctx, target.Region)
+		if err != nil {
+			return preflight.Report{}, err
+		}
+		return preflight.Run(ctx, configuration, target, time.Now()), nil
+	}
+	s.protect = func(ctx context.Context, region, stack string) error {
+		configuration, err := preflight.Load(ctx, region)
+		if err != nil {
+			return err
+		}
+		return preflight.Protect(ctx, configuration, stack)
+	}
+	return s
 }
 
 type deployOptions struct {
@@ -45,6 +84,7 @@ type deployOptions struct {
 	gradual          bool
 	skipConfirmation bool // SAM deploys the change set without confirmation
 	dropAliases      bool // a stack with aliases may lose them
+	onlyPreflight    bool // nothing is built or deployed
 	waf              bool // the web ACL of deploy/waf.yaml is deployed and put in front of the stage
 	parameters       parameters
 }
@@ -67,6 +107,7 @@ func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
 	flags.SetOutput(out)
 	flags.StringVar(&o.environment, "env", "dev", "dev, staging or prod")
 	flags.StringVar(&o.stack, "stack", "", "another stack name than mobile-gateway-dev; with dev only")
+	flags.BoolVar(&o.onlyPreflight, "preflight", false, "only check the account and the parameters")
 	flags.Func("gradual", "1: move traffic to the new version gradually", switchFlag(&o.gradual))
 	flags.Func("waf", "1: deploy the web ACL of deploy/waf.yaml, and put it in front of the stage", switchFlag(&o.waf))
 	flags.Func("yes", "1: deploy the change set without confirmation; not with prod", switchFlag(&o.skipConfirmation))
@@ -104,8 +145,8 @@ func (o deployOptions) configSection() string {
 	return o.environment
 }
 
-func run(ctx context.Context, root string, arguments []string, out io.Writer) error {
-	o, err := parseOptions(arguments, out)
+func run(ctx context.Context, root string, arguments []string, env system) error {
+	o, err := parseOptions(arguments, env.out)
 	if err != nil {
 		return err
 	}
@@ -117,11 +158,11 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 		text = enableGradualLines(text)
 		o.parameters["Release"] = time.Now().UTC().Format("0601021504") // to the minute
 	}
-	config, err := readConfig(root, o)
-	if err != nil {
-		return fmt.Errorf("samconfig.toml: %w", err)
-	}
 	known, err := readTemplate(text)
+	if err != nil {
+		return err
+	}
+	config, err := env.readConfig(ctx, root, known, o)
 	if err != nil {
 		return err
 	}
@@ -129,29 +170,88 @@ func run(ctx context.Context, root string, arguments []string, out io.Writer) er
 	if err != nil {
 		return err
 	}
-	sam, err := samcli.Find(root)
-	if err != nil {
+	d := deployment{deployOptions: o, system: env, root: root, config: config, given: given}
+	report, err := d.check(ctx, known)
+	if err != nil || o.onlyPreflight {
+		return err
+	}
+	if d.sam, err = samcli.Find(root); err != nil {
 		return err
 	}
 	for _, line := range slices.Concat(productionWarnings(o, known, given), overrideWarnings(config, known, o)) {
-		fmt.Fprintln(out, "deploy: warning:", line)
+		fmt.Fprintln(env.out, "deploy: warning:", line)
 	}
-	if err := refuseAliasLoss(ctx, root, sam, config, o); err != nil {
+	if err := refuseAliasLoss(ctx, root, d.sam, config, o); err != nil {
 		return err
 	}
 	if o.gradual && given["Deployment"] == "AllAtOnce" {
 		text = removeDeploymentAlarms(text)
 	}
-	d := deployment{deployOptions: o, root: root, sam: sam, config: config, given: given}
-	return d.buildAndDeploy(ctx, text, known.functions())
+	if report.LacksLogRole {
+		if err := d.deployLogRole(ctx); err != nil {
+			return err
+		}
+	}
+	if err := d.buildAndDeploy(ctx, text, known.functions()); err != nil || o.environment != "prod" {
+		return err
+	}
+	return env.protect(ctx, cmp.Or(config.region(), report.Region), d.stackName())
+}
+
+// readConfig reads the configuration. The first time it prompts for the values of prod, and keeps them.
+func (s system) readConfig(ctx context.Context, root string, known templateFile, o deployOptions) (samconfig, error) {
+	config, err := readConfig(root, o)
+	if err != nil {
+		return config, fmt.Errorf("samconfig.toml: %w", err)
+	}
+	if o.environment != "prod" || config.kept.exists {
+		return config, nil
+	}
+	path := environmentPath(o.environment)
+	if s.in == nil {
+		return config, fmt.Errorf("%s is missing: run this at a terminal, which prompts for it, or copy "+
+			"deploy/environments/ENV.toml.example", path)
+	}
+	fmt.Fprintf(s.out, "%s is missing: the values are kept there.\n", path)
+	offered := maps.Clone(map[string]string(o.parameters))
+	offered["account"], offered["region"] = s.who(ctx)
+	if config.kept, err = promptEnvironment(s.in, s.out, known, offered); err != nil {
+		return config, err
+	}
+	if err := config.kept.write(root, o.environment); err != nil {
+		return config, fmt.Errorf("keep %s: %w", path, err)
+	}
+	maps.Copy(config.parameters, config.kept.Parameters)
+	return config, nil
 }
 
 // deployment is a deployment with all of its parameters.
 type deployment struct {
 	deployOptions
+	system
 	root, sam string
 	config    samconfig
 	given     parameters
+}
+
+func (d deployment) stackName() string {
+	return cmp.Or(d.stack, d.config.stackName(d.config.section))
+}
+
+// check makes the preflight and prints it. The error says that the deployment must not begin.
+func (d deployment) check(ctx context.Context, known templateFile) (preflight.Report, error) {
+	defaults := map[string]string{}
+	for name, parameter := range known.Parameters {
+		defaults[name] = parameter.Default
+	}
+	report, err := d.preflight(ctx, preflight.Target{
+		Account: d.config.kept.Account, Region: d.config.region(), Stack: d.stackName(), Given: d.given,
+		Defaults: defaults, Data: known.dataResources(),
+	})
+	if err != nil {
+		return report, err
+	}
+	return report, report.Write(d.out)
 }
 
 func (d deployment) buildAndDeploy(ctx context.Context, text []byte, functions []string) error {
@@ -188,8 +288,9 @@ func (d deployment) buildAndDeploy(ctx context.Context, text []byte, functions [
 
 // settings returns the arguments of SAM with the configuration and some parameters.
 func (d deployment) settings(given parameters) []string {
-	return append([]string{"--config-file", filepath.Join(d.root, "samconfig.toml"), "--config-env", d.configSection(),
-		"--parameter-overrides"}, samcli.ParameterOverrides(given)...)
+	return slices.Concat([]string{"--config-file", filepath.Join(d.root, "samconfig.toml"), "--config-env",
+		d.configSection()}, d.config.regionArguments(), []string{"--parameter-overrides"},
+		samcli.ParameterOverrides(given))
 }
 
 // confirmation returns the argument that skips SAM's prompt, if any.
@@ -203,7 +304,7 @@ func (d deployment) confirmation() []string {
 // deployWebACL deploys deploy/waf.yaml as a stack of its own, and gives the web ACL to the gateway's stack. That stack
 // then keeps it.
 func (d deployment) deployWebACL(ctx context.Context) error {
-	stack := cmp.Or(d.stack, d.config.stackName(d.config.section)) + "-waf"
+	stack := d.stackName() + "-waf"
 	retention := parameters{"LogRetentionDays": cmp.Or(d.given["LogRetentionDays"], "90")}
 	deploy := []string{"deploy", "--template-file", filepath.Join(d.root, "deploy", "waf.yaml"), "--stack-name", stack,
 		"--no-fail-on-empty-changeset"}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"mobilegateway/deploy/preflight"
 )
 
 // parameters are the template's parameters by name.
@@ -49,7 +51,8 @@ func resolveParameters(config samconfig, known templateFile, o deployOptions) (p
 	maps.Copy(given, o.parameters)
 	for _, name := range operatorConstants {
 		if o.environment == "prod" && given[name] == "" {
-			return nil, fmt.Errorf("prod needs the operators' %s: set it in samconfig.toml or PARAMETERS", name)
+			return nil, fmt.Errorf("prod needs the operators' %s: set it in %s or PARAMETERS", name,
+				environmentPath(o.environment))
 		}
 	}
 	for _, name := range [...]string{"BaseUrl", "CallbackBaseUrl"} {
@@ -98,7 +101,7 @@ func overrideWarnings(config samconfig, known templateFile, o deployOptions) []s
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		if value, overridden := o.parameters[name]; overridden && value != defaults[name] {
 			found = append(found, fmt.Sprintf("%s=%s is for this deployment only: "+
-				"the next one without it restores %s, unless samconfig.toml changes", name, value, defaults[name]))
+				"the next one without it restores %s, unless its file changes", name, value, defaults[name]))
 		}
 	}
 	return found
@@ -110,9 +113,33 @@ type templateFile struct {
 	Mappings   struct {
 		Concurrency map[string]map[string]string `yaml:"Concurrency"` // by AccountConcurrency and function
 	} `yaml:"Mappings"`
-	Resources map[string]struct {
-		Type string `yaml:"Type"`
+	Conditions map[string]yaml.Node `yaml:"Conditions"`
+	Resources  map[string]struct {
+		Type      string `yaml:"Type"`
+		Condition string `yaml:"Condition"`
 	} `yaml:"Resources"`
+}
+
+// dataTypes are the types of the resources that keep what a deployment must not lose.
+var dataTypes = [...]string{"AWS::DynamoDB::Table", "AWS::SecretsManager::Secret", "AWS::KMS::Key",
+	"AWS::Logs::LogGroup"}
+
+// dataResources returns the resources with data that the stack makes only while a parameter is empty: their condition
+// is of the form !Equals [!Ref Parameter, ""].
+func (t templateFile) dataResources() []preflight.DataResource {
+	var found []preflight.DataResource
+	for _, id := range slices.Sorted(maps.Keys(t.Resources)) {
+		resource := t.Resources[id]
+		condition := t.Conditions[resource.Condition]
+		if !slices.Contains(dataTypes[:], resource.Type) || condition.Tag != "!Equals" || len(condition.Content) != 2 {
+			continue
+		}
+		if parameter, empty := condition.Content[0], condition.Content[1]; parameter.Tag == "!Ref" &&
+			empty.Value == "" {
+			found = append(found, preflight.DataResource{LogicalID: id, Parameter: parameter.Value})
+		}
+	}
+	return found
 }
 
 type declaration struct {

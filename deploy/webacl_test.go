@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"strings"
 	"testing"
 )
@@ -17,7 +16,7 @@ func TestWebACL(t *testing.T) {
 			s := newTestCheckout(t, good)
 			t.Setenv("FAKE_OUTPUTS", outputs)
 			t.Setenv("FAKE_STDERR", "")
-			err := run(t.Context(), s.root, []string{"-waf=1", "-stack", "mine", "-yes=1"}, io.Discard)
+			err := run(t.Context(), s.root, []string{"-waf=1", "-stack", "mine", "-yes=1"}, s.system())
 			calls := s.calls(t)
 			if len(calls) < 2 || !strings.HasPrefix(calls[0], "build ") {
 				t.Fatalf("SAM was called with %q, want a build first", calls)

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mobilegateway/deploy/preflight"
+)
+
+// fakeSAM records its arguments and prints the given stack outputs. Its build copies one program to every function.
+const fakeSAM = `#!/bin/sh
+if [ "$1" = list ]; then
+  echo "$@" >> "$FAKE_LOG.list"
+  echo "$FAKE_STDERR" >&2
+  [ -n "$FAKE_OUTPUTS" ] && echo "$FAKE_OUTPUTS" || exit 1
+  exit
+fi
+echo "$@" >> "$FAKE_LOG"
+case "$*" in *account.yaml*)
+  failed=$(cat "$FAKE_LOG.role" 2>/dev/null)
+  [ "$failed" = "$FAKE_ROLE_FAILURES" ] && exit 0
+  printf x >> "$FAKE_LOG.role"
+  exit 1;;
+esac
+[ "$1" = build ] || exit 0
+for name in $FAKE_FUNCTIONS; do
+  mkdir -p ".aws-sam/build/$name" && cp "$FAKE_PROGRAM" ".aws-sam/build/$name/bootstrap"
+done
+`
+
+// testCheckout is a folder with the files of a deployment and a SAM that only records its calls.
+type testCheckout struct{ root, log string }
+
+func newTestCheckout(t *testing.T, program string) testCheckout {
+	t.Helper()
+	s := testCheckout{root: t.TempDir()}
+	s.log = filepath.Join(s.root, "log")
+	for _, name := range []string{"template.yaml", "samconfig.toml"} {
+		if err := os.WriteFile(filepath.Join(s.root, name), read(t, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tools := filepath.Join(s.root, "tools")
+	if err := os.Mkdir(tools, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tools, "sam"), []byte(fakeSAM), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
+	t.Setenv("FAKE_LOG", s.log)
+	t.Setenv("FAKE_OUTPUTS", "")
+	t.Setenv("FAKE_STDERR", "Error: The input stack x does not exist on Cloudformation in the region eu-west-1")
+	t.Setenv("FAKE_PROGRAM", program)
+	t.Setenv("FAKE_FUNCTIONS", strings.Join(mustReadTemplate(t).functions(), " "))
+	return s
+}
+
+// system returns a system without a terminal, whose account is ready for each deployment.
+func (s testCheckout) system() system {
+	return system{out: io.Discard, preflight: func(context.Context, preflight.Target) (preflight.Report, error) {
+		return preflight.Report{}, nil
+	}, protect: func(context.Context, string, string) error { return nil }}
+}
+
+// keepProd writes the file of prod.
+func (s testCheckout) keepProd(t *testing.T, text string) {
+	t.Helper()
+	path := filepath.Join(s.root, environmentPath("prod"))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// prodFile is a complete file of prod.
+const prodFile = `account = "123456789012"
+region = "eu-west-1"
+
+[parameters]
+ServiceId = "S"
+ApplicationId = "A"
+ContactId = "C"
+`
+
+// gradualTemplate returns the template that was deployed gradually.
+func (s testCheckout) gradualTemplate(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// calls returns the recorded calls of SAM.
+func (s testCheckout) calls(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(s.log)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}

@@ -1,0 +1,117 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+// stack checks that the stack takes an update, and reads its parameters.
+func (c *checker) stack(ctx context.Context) []Finding {
+	const check = "state of the stack"
+	found, err := c.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(c.Stack)})
+	if isCode(err, "ValidationError") && strings.Contains(err.Error(), "not exist") || err == nil &&
+		len(found.Stacks) == 0 {
+		c.mergeParameters(nil)
+		return []Finding{{Check: check}}
+	}
+	if err != nil {
+		c.mergeParameters(nil)
+		return unchecked(check, "cloudformation:DescribeStacks", err)
+	}
+	live := map[string]string{}
+	for _, parameter := range found.Stacks[0].Parameters {
+		live[aws.ToString(parameter.ParameterKey)] = aws.ToString(parameter.ParameterValue)
+	}
+	c.mergeParameters(live)
+	status := found.Stacks[0].StackStatus
+	c.live = status != types.StackStatusReviewInProgress
+	c.report.StackExists = c.live
+	if action := whatToDo(status, c.Stack); action != "" {
+		return []Finding{{check, fmt.Sprintf("%s is %s and takes no update", c.Stack, status), action, true}}
+	}
+	return []Finding{{Check: check}}
+}
+
+// whatToDo returns what to do about a stack that takes no update, "" for one that takes it.
+func whatToDo(status types.StackStatus, name string) string {
+	remove := "docs/deploy.md, \"If the first deployment fails\", has the way; then deploy again"
+	switch {
+	case status == types.StackStatusReviewInProgress: // a change set that was never executed
+		return ""
+	case status == types.StackStatusUpdateRollbackFailed:
+		return "correct the cause in its events, then: aws cloudformation continue-update-rollback --stack-name " + name
+	case status == types.StackStatusRollbackComplete, status == types.StackStatusRollbackFailed,
+		status == types.StackStatusCreateFailed:
+		return remove
+	case status == types.StackStatusDeleteFailed:
+		return "correct the cause in its events, then: aws cloudformation delete-stack --stack-name " + name
+	case strings.HasSuffix(string(status), "_IN_PROGRESS"):
+		return "wait until it ends: aws cloudformation describe-stacks --stack-name " + name
+	}
+	return ""
+}
+
+// ownData refuses to name another table, secret or log group for one that the live stack has. CloudFormation would take
+// the stack's own one, with its content, out of the stack, and the functions would work on the other one.
+func (c *checker) ownData(ctx context.Context) []Finding {
+	const check = "tables and secrets"
+	var findings []Finding
+	for _, data := range c.Data {
+		if !c.live || c.Given[data.Parameter] == "" {
+			continue
+		}
+		found, err := c.stacks.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{
+			StackName: aws.String(c.Stack), LogicalResourceId: aws.String(data.LogicalID),
+		})
+		if isCode(err, "ValidationError") && strings.Contains(err.Error(), "not exist") {
+			continue
+		}
+		if err != nil {
+			return unchecked(check, "cloudformation:DescribeStackResources", err)
+		}
+		for _, resource := range found.StackResources {
+			own := aws.ToString(resource.PhysicalResourceId)
+			if resource.ResourceStatus != types.ResourceStatusDeleteComplete && own != "" {
+				findings = append(findings, Finding{check,
+					fmt.Sprintf("%s names another %s for a live stack that has %s",
+						data.Parameter, data.LogicalID, own), "leave " + data.Parameter +
+						" empty: this stack keeps its own", true})
+			}
+		}
+	}
+	if findings == nil {
+		return []Finding{{Check: check}}
+	}
+	return findings
+}
+
+// ownerOf returns the stack that has a resource, "" if none has it.
+func (c *checker) ownerOf(ctx context.Context, physicalID string) (string, error) {
+	found, err := c.stacks.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{
+		PhysicalResourceId: aws.String(physicalID),
+	})
+	if isCode(err, "ValidationError") && strings.Contains(err.Error(), "not exist") {
+		return "", nil
+	}
+	if err != nil || len(found.StackResources) == 0 {
+		return "", err
+	}
+	return aws.ToString(found.StackResources[0].StackName), nil
+}
+
+// Protect turns a stack's termination protection on.
+func Protect(ctx context.Context, configuration aws.Config, stack string) error {
+	_, err := cloudformation.NewFromConfig(configuration).UpdateTerminationProtection(ctx,
+		&cloudformation.UpdateTerminationProtectionInput{
+			StackName: aws.String(stack), EnableTerminationProtection: aws.Bool(true),
+		})
+	if err != nil {
+		return fmt.Errorf("turn on the termination protection of %s: %s", stack, reason(err))
+	}
+	return nil
+}
