@@ -143,10 +143,23 @@ func (s *State) endProbe(r *report, now int64) bool {
 	return true
 }
 
-// mustOpen reports whether the results open a closed circuit.
+// mustOpen reports whether the results open a closed circuit. Both rules count calls that wait, for different times:
+// the share from SlowAfter on, because they use concurrency. The failures count them only once they may no longer be
+// normal: an account whose responses always take 4 seconds has calls that wait, and no failure.
 func (s *State) mustOpen(now, maxSlow int64) bool {
 	sum := s.sum(now)
-	return sum.Failures >= minFailures && sum.Failures >= sum.Successes || sum.Slow > maxSlow
+	failures := sum.Failures - s.recentlySlow(now)
+	return failures >= minFailures && failures >= sum.Successes || sum.Slow > maxSlow
+}
+
+// recentlySlow adds up the calls that wait and became slow lately, or after now by a clock that is ahead.
+func (s *State) recentlySlow(now int64) (sum int64) {
+	for _, r := range s.Results {
+		if age := slotOf(now) - r.Slot; -windowSlots <= age && age < patienceSlots {
+			sum += r.Slow
+		}
+	}
+	return sum
 }
 
 // sum adds up the results of the window at a time, and the slow calls that may still hold concurrency. Its slot is the

@@ -45,13 +45,16 @@ func TestPhase(t *testing.T) {
 		"suspect":                       {State{SuspectUntil: at(30)}, 29.999, Suspect},
 		"no longer suspect":             {State{SuspectUntil: at(30)}, 30, Closed},
 		"suspect by a clock 20 s ahead": {State{SuspectUntil: at(50)}, 0, Suspect},
-		"suspect until a time that no clock can mean": {State{SuspectUntil: at(60)}, 0, Closed},
-		"just opened":                  {open, 0, Open},
-		"open":                         {open, 29.999, Open},
-		"half open":                    {open, 30, HalfOpen},
-		"half open to its end":         {open, 329.999, HalfOpen},
-		"ended by itself":              {open, 330, Closed},
-		"opened by a clock 20 s ahead": {open, -20, Open},
+		"suspect by a clock 40 s ahead": {State{SuspectUntil: at(70)}, 0, Suspect},
+		"suspect until a time that no clock can mean": {State{SuspectUntil: at(75)}, 0, Closed},
+		"just opened":                             {open, 0, Open},
+		"open":                                    {open, 29.999, Open},
+		"half open":                               {open, 30, HalfOpen},
+		"half open to its end":                    {open, 329.999, HalfOpen},
+		"ended by itself":                         {open, 330, Closed},
+		"opened by a clock 20 s ahead":            {open, -20, Open},
+		"opened by a clock 40 s ahead":            {open, -40, Open}, // one is 20 s fast, and one 20 s slow
+		"opened by a clock 46 s ahead":            {open, -46, Closed},
 		"opened by a clock that is an hour ahead": {open, -3600, Closed},
 		"a clock 20 s behind still refuses":       {open, 29.999 - 20, Open},
 		"opened by a person":                      {forPerson, 3599, Open},
@@ -135,7 +138,10 @@ func TestResultsOpenACircuit(t *testing.T) {
 		"slow calls that ended": {
 			[]reported{succeed(0, 900), slow(1, 400), ended(2, 1, 9), slow(3, 9)}, Suspect,
 		},
-		"a take-back whose failure was not reported": {[]reported{takeBack(0, 0, 5), fail(0, 10)}, Open},
+		"waiting calls are no failures of the ten yet": {[]reported{slow(0, 50), slow(5, 50)}, Suspect},
+		"waiting calls that waited for 8 s are":        {[]reported{slow(0, 10), slow(10, 1)}, Open},
+		"waiting calls that ended without a response":  {[]reported{slow(0, 10), ended(9, 0, 10)}, Open},
+		"a take-back whose failure was not reported":   {[]reported{takeBack(0, 0, 5), fail(0, 10)}, Open},
 	} {
 		s, last := State{}, 0.0
 		for _, one := range c.reports {

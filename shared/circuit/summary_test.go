@@ -73,7 +73,7 @@ func TestResultsOfAnOpenCircuitDecideNothing(t *testing.T) {
 		want State
 	}{
 		"after its end":               {360, fail(360, 1).r, suspect(390, results(360, 1, 0, 0))},
-		"by a clock far behind":       {-11, fail(-11, 1).r, suspect(19, results(-11, 1, 0, 0))},
+		"by a clock far behind":       {-26, fail(-26, 1).r, suspect(4, results(-26, 1, 0, 0))},
 		"after a failed probe":        {60, endOf(70, Failed), opened(at(60))},
 		"after probes that succeeded": {60, endOf(71, Responded), State{}},
 	} {
