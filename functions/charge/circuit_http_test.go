@@ -52,18 +52,21 @@ func chargeNumber(t *testing.T, number string) *operationtest.Event {
 	return newEvent(t).SetBodyPart(correlator, "c-"+number).SetBodyPart(reference, "r-"+number)
 }
 
-// decision "circuit-breaker": ten charges hang, so the next new one is refused at once. Nothing of it is stored or
-// sent, and earlier keys get their responses. Then probes close the circuit.
+// decision "circuit-breaker": ten charges hang, more than the share, so the next new one is refused at once. Nothing of
+// it is stored or sent, and earlier keys get their responses. The ten end early: they are unknown, as after a time-out.
+// Then probes close the circuit.
 func TestHangingOperator(t *testing.T) {
 	w := newFixture(t)
 	circuits, o := w.UseCircuits(), startHangingOperator(t, w)
+	w.Pipeline.Circuits.MaxSlow = 9
 	stored := w.Send(t, chargeNumber(t, "stored")).AssertStatus(t, 201)
 
 	o.hangs.Store(true)
 	var hanging sync.WaitGroup
-	for i := range 10 {
+	var ended [10]operationtest.Response
+	for i := range ended {
 		e := chargeNumber(t, fmt.Sprint("hangs-", i))
-		hanging.Go(func() { w.Send(t, e) })
+		hanging.Go(func() { ended[i] = w.Send(t, e) })
 		<-o.arrived
 	}
 	w.Send(t, chargeNumber(t, "stored")).AssertRepeatOf(t, stored) // the circuit is still closed
@@ -85,9 +88,17 @@ func TestHangingOperator(t *testing.T) {
 	w.Send(t, chargeNumber(t, "stored")).AssertRepeatOf(t, stored)
 	w.Send(t, chargeNumber(t, "hangs-3")).AssertError(t, 409, "SVC0005", "c-hangs-3", correlator)
 
+	circuits.FireTimers(0)
+	hanging.Wait()
+	for _, response := range ended {
+		response.AssertStatus(t, 504)
+	}
+	operationtest.AssertEqual(t, "unknown charges", len(w.Ledger.All()), entries)
+	w.Send(t, chargeNumber(t, "hangs-3")).AssertStatus(t, 504)
+	operationtest.AssertEqual(t, "requests of the operator", o.requests.Load(), requests)
+
 	o.hangs.Store(false)
 	close(o.release)
-	hanging.Wait()
 	for range 4 { // the circuit is read again beside refusals
 		w.Clock.Advance(7 * time.Second)
 		w.Send(t, chargeNumber(t, "new"))

@@ -28,7 +28,7 @@ const (
 	// waitSlots bounds how long a slow call counts as one that waits, because a process may die in it. A function ends
 	// at most 20 s after the start of a call.
 	waitSlots = 4
-	// patienceSlots is how long a slow call is no failure of the 10 while it waits: it has waited for 8 to 13 s then.
+	// patienceSlots is how long a slow call that waits does not count among the 10: it has waited for 8 to 13 s then.
 	patienceSlots = 2
 	// minFailures is the number of failures in a window that opens a circuit, if they are also half of the results.
 	minFailures = 10
@@ -40,8 +40,8 @@ const (
 	// maxProbes bounds the outstanding probes. closingProbes of them must succeed before a circuit closes.
 	maxProbes     = 3
 	closingProbes = 3
-	// maxClockSkew is the assumed difference between two clocks, each of which may be 20 s wrong. A time that is further
-	// ahead is wrong.
+	// maxClockSkew is the assumed difference between two clocks, each of which may be 20 s wrong. A time that is
+	// further ahead is wrong.
 	maxClockSkew int64 = 45_000
 )
 

@@ -82,14 +82,35 @@ func (c *Circuits) Phase(key Key) (phase Phase, wait time.Duration) {
 	if c == nil {
 		return Closed, 0
 	}
+	c.refresh(key, func() {})
 	k, now := c.lock(key)
 	defer c.mutex.Unlock()
-	if age := now - k.readAt; (age > refreshAfter || age < 0) && !k.reading {
-		k.reading = true
-		c.start(func() { c.read(key) })
-	}
 	state := k.state(now)
 	return state.phase(now), time.Duration(max(0, state.ProbesAt-now)) * time.Millisecond
+}
+
+// refresh starts a read of a circuit that was last read more than 2 seconds ago, unless one runs. It reports whether it
+// did; then runs at the end of the read.
+func (c *Circuits) refresh(key Key, then func()) bool {
+	k, now := c.lock(key)
+	defer c.mutex.Unlock()
+	if age := now - k.readAt; 0 <= age && age <= refreshAfter || k.reading {
+		return false
+	}
+	k.reading = true
+	c.start(func() {
+		c.read(key)
+		then()
+	})
+	return true
+}
+
+// isOpen reports whether a circuit refuses new transactions, as far as the process knows.
+func (c *Circuits) isOpen(key Key) bool {
+	k, now := c.lock(key)
+	defer c.mutex.Unlock()
+	state := k.state(now)
+	return state.phase(now) >= Open
 }
 
 // Read reads the states of the accounts of an operation, and returns when all are read. A state that cannot be read
@@ -183,20 +204,24 @@ func (c *Circuits) endProbe(key Key, r *report) {
 	c.startWrite(key, r)
 }
 
-// record keeps results of a call, and writes those that are due. A healthy circuit keeps no successes.
+// record keeps results of a call, and writes those that are due. The successes of a healthy circuit are not written:
+// they are kept for the window, because a failure is weighed against them. The end of a slow call is written at once:
+// it would count as one that waits until the next call of the process.
 func (c *Circuits) record(key Key, results []Results) {
 	k, now := c.lock(key)
 	defer c.mutex.Unlock()
 	k.results = merge(k.results, results, now)
 	state := k.state(now)
-	phase, isHealthy := state.phase(now), true
+	phase, isHealthy, isUrgent := state.phase(now), true, false
 	for _, r := range k.results {
 		isHealthy = isHealthy && r.Failures == 0 && r.Slow == 0
+		isUrgent = isUrgent || r.Slow < 0
 	}
 	switch {
-	case phase == Closed && isHealthy, phase >= Open:
+	case phase == Closed && isHealthy: // the successes of the window are written with the first failure
+	case phase >= Open:
 		k.results = nil
-	case len(k.results) > 0 && now-k.wroteAt >= writeInterval:
+	case len(k.results) > 0 && (isUrgent || now-k.wroteAt >= writeInterval):
 		k.wroteAt = now
 		c.startWrite(key, &report{})
 	}

@@ -102,7 +102,7 @@ func TestSlowProbe(t *testing.T) {
 	p := halfOpen(t, store, c, 0)[0]
 	for i, evidence := range []circuit.Evidence{circuit.Responded, circuit.TimedOut} {
 		call := p.Begin(key, mustTake(t, p))
-		call.ExchangeBegins()
+		call.ExchangeBegins(nil)
 		p.timers[i]()
 		p.finish()
 		if phase := store.phase(t, c.now); phase != circuit.HalfOpen {

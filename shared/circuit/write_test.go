@@ -61,7 +61,7 @@ func halfOpen(t *testing.T, store *table, c *clock, skews ...time.Duration) []*p
 // end ends a probe.
 func (p *process) end(probe circuit.Probe, evidence circuit.Evidence) string {
 	call := p.Begin(key, probe)
-	call.ExchangeBegins()
+	call.ExchangeBegins(nil)
 	call.ExchangeEnds(evidence)
 	call.End()
 	return p.finish()

@@ -33,8 +33,8 @@ func buildChargeRequest(target credentials.Account, call operator.ChargeCall) up
 		word = "acr:" + target.Field(fieldPathWord)
 	}
 	return upstream.Request{
-		Method: http.MethodPost,
-		URL:    strings.Replace(resource.ChargesPath, url.QueryEscape(resource.EndUserID), url.QueryEscape(word), 1),
+		Method: http.MethodPost, IsTransaction: true,
+		URL: strings.Replace(resource.ChargesPath, url.QueryEscape(resource.EndUserID), url.QueryEscape(word), 1),
 		Header: map[string]string{
 			"gw-token":       call.GWToken,
 			"gw-alias":       call.GWAlias,

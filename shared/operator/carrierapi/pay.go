@@ -55,7 +55,7 @@ func buildPayRequest(call operator.PayCall) upstream.Request {
 		otp = ""
 	}
 	return upstream.Request{
-		Method: http.MethodPost,
+		Method: http.MethodPost, IsTransaction: true,
 		URL:    payPath,
 		Header: routingHeaders(call.Call, call.Channel, call.Lang),
 		Body: strictjson.Marshal(payRequest{

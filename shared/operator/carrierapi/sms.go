@@ -63,8 +63,8 @@ func buildSMSRequest(target credentials.Account, call operator.SMSCall) upstream
 		request.ReceiptRequest = &resource.ReceiptRequest{NotifyURL: call.NotifyURL}
 	}
 	return upstream.Request{
-		Method: http.MethodPost,
-		URL:    "/smsmessaging/v1/outbound/" + escapeRFC1738(call.Sender) + "/requests",
+		Method: http.MethodPost, IsTransaction: true,
+		URL: "/smsmessaging/v1/outbound/" + escapeRFC1738(call.Sender) + "/requests",
 		Header: map[string]string{
 			"X-OAPI-Application-Id": target.Field(fieldApplicationID),
 			"X-OAPI-Contact-Id":     target.Field(fieldContactID),

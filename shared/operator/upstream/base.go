@@ -40,6 +40,13 @@ func Get(path string) Build {
 	}
 }
 
+// asTransaction is a Build whose request is a transaction.
+func (b Build) asTransaction(account credentials.Account) (Request, *fault.Fault) {
+	request, invalid := b(account)
+	request.IsTransaction = true
+	return request, invalid
+}
+
 // AccountFields implements operator.AccountDescriber.
 func (b *Base) AccountFields() []operator.AccountField { return b.Fields }
 
@@ -144,7 +151,7 @@ func (b *Base) SendTransaction(
 	ctx context.Context, call operator.Call, build Build, isUnprocessed func(Exchange) bool,
 	read func(Exchange) operator.PayResponse,
 ) operator.PayResponse {
-	x, unsent := b.Send(ctx, call, build, isUnprocessed)
+	x, unsent := b.Send(ctx, call, build.asTransaction, isUnprocessed)
 	return x.Response(unsent, read)
 }
 
@@ -173,7 +180,8 @@ type Payments struct {
 
 // BuildOf returns how the request of a payment is made.
 func (p *Payments) BuildOf(call operator.PayCall) Build {
-	return func(account credentials.Account) (Request, *fault.Fault) { return p.Build(account, call) }
+	build := Build(func(account credentials.Account) (Request, *fault.Fault) { return p.Build(account, call) })
+	return build.asTransaction
 }
 
 // CheckPayment implements operator.PaymentChecker.

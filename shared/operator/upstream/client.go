@@ -52,6 +52,9 @@ type Request struct {
 	URL    string // with its escapes, sent as they are
 	Header map[string]string
 	Body   []byte
+	// IsTransaction is true of a charge, a payment and a message: an observer may end its exchange early. It is false
+	// of a preparation, a token exchange and a lookup.
+	IsTransaction bool
 }
 
 // Exchange is a request and what came back.
@@ -144,8 +147,21 @@ func (c *Client) Send(ctx context.Context, r Request) Exchange {
 	if !isObserved {
 		return c.roundTrip(request, &trace)
 	}
-	observer.ExchangeBegins()
-	x := c.roundTrip(request, &trace)
+	ctx, cancel := context.WithCancelCause(request.Context())
+	defer cancel(nil)
+	var end func()
+	if r.IsTransaction {
+		end = func() {
+			if trace.mayHaveSent.Load() {
+				cancel(errEndedEarly)
+			}
+		}
+	}
+	observer.ExchangeBegins(end)
+	x := c.roundTrip(request.WithContext(ctx), &trace)
+	if x.Err != nil && errors.Is(context.Cause(ctx), errEndedEarly) {
+		x.Err, x.MayHaveSent, x.ConnectionLost = errEndedEarly, true, false
+	}
 	observer.ExchangeEnds(x.evidence())
 	return x
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -11,10 +12,15 @@ import (
 
 // Observer observes the exchanges of one operator call, token exchanges included (decision "circuit-breaker").
 type Observer interface {
-	// ExchangeBegins is called before a request is sent, ExchangeEnds with what came back.
-	ExchangeBegins()
+	// ExchangeBegins is called before a request is sent, ExchangeEnds with what came back. end is nil unless the
+	// request is a transaction. It ends an exchange whose request may have been sent: as our own time-out, with the
+	// same outcome. It has no effect before that, and after the end.
+	ExchangeBegins(end func())
 	ExchangeEnds(evidence circuit.Evidence)
 }
+
+// errEndedEarly is the cause of an exchange that its observer ended. It counts as a time-out everywhere.
+var errEndedEarly = fmt.Errorf("ended early, because the circuit is open: %w", context.DeadlineExceeded)
 
 type observerKey struct{}
 

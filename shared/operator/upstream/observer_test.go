@@ -21,7 +21,7 @@ type observed struct {
 	evidence []circuit.Evidence
 }
 
-func (o *observed) ExchangeBegins()                 { o.began++ }
+func (o *observed) ExchangeBegins(func())           { o.began++ }
 func (o *observed) ExchangeEnds(e circuit.Evidence) { o.evidence = append(o.evidence, e) }
 
 // brokenBody is a body that ends with an error.
