@@ -36,7 +36,7 @@ const (
 	longestCall  = 25 * time.Second
 	slowExchange = 3 * time.Second
 	// clockAhead is how far ahead of a clock a circuit may have opened.
-	clockAhead = 30 * time.Second
+	clockAhead = 45 * time.Second
 	// share is the part of the account's concurrency that slow calls may hold, in percent.
 	share = 40
 )
@@ -73,6 +73,7 @@ type attempted struct {
 	wrote  bool    // an entry
 	sent   bool
 	failed bool // its last exchange failed
+	ended  bool // it ended its last exchange early
 }
 
 func newCircuits(b *base) circuits {
@@ -104,11 +105,39 @@ func (c *circuits) Exchanged(i *deployment.Instance, r outside.Exchange) {
 	}
 	a := c.of(i.Invocation())
 	hasNoCode := r.Status >= 500 && !bytes.Contains(r.Body, []byte("messageId"))
-	a.sent, a.failed = true, r.Failure != outside.NoFailure || hasNoCode
+	a.ended, a.sent, a.failed = false, true, r.Failure != outside.NoFailure || hasNoCode
 	isSlow := deployment.DelayOf(r) >= slowExchange
 	if a.failed || isSlow {
 		c.failures[a.key] = append(c.failures[a.key], failure{time.Now(), isSlow})
 	}
+}
+
+// EndedEarly implements deployment.Observer.
+func (c *circuits) EndedEarly(i *deployment.Instance, waited time.Duration) {
+	if !hasOperation(i) {
+		return
+	}
+	a := c.of(i.Invocation())
+	a.ended = true
+	c.Count("circuit: ended a call")
+	switch {
+	case !c.isOn():
+		c.fail(circuitsHelp, "%s ended a call after %s, and has no circuits", i.Name, waited)
+	case waited < slowExchange:
+		c.fail(circuitsHelp, "%s ended a call of %v after %s", i.Name, a.key, waited)
+	case len(a.probes) > 0:
+		c.fail(circuitsHelp, "%s ended its probe of %v after %s", i.Name, a.key, waited)
+	case !c.mayKnowOpen(i, a.key):
+		c.fail(circuitsHelp, "%s ended a call of %v after %s, and knew no open circuit", i.Name, a.key, waited)
+	}
+}
+
+// mayKnowOpen reports whether an instance has learned that a circuit is open or half open now.
+func (c *circuits) mayKnowOpen(i *deployment.Instance, key circuit.Key) bool {
+	return slices.ContainsFunc(c.known[i][key], func(l learned) bool {
+		state, _ := circuit.Decode(l.form)
+		return state.Phase(i.Now()) >= circuit.Open
+	})
 }
 
 // failuresIn are the failures within a time, and those of them that were slow.
@@ -184,6 +213,9 @@ func (c *circuits) entryChanged(t transition) {
 		return
 	}
 	a, e := c.of(t.writer.Invocation()), t.after
+	if a.ended && e.State == ledger.Released {
+		c.fail(circuitsHelp, "%s was released after %s ended its call early", t.key, t.writer.Name)
+	}
 	a.wrote, a.key = true, circuit.Key{Account: operator.PinOf(e).String(), Operation: string(e.Kind)}
 	isNew := t.before == nil || t.before.PastRetention(time.Now().Add(history.MaxSkew))
 	if e.State != ledger.Reserved || !isNew && t.before.Owner == e.Owner || !c.knowsOpen(t.writer, a.key) {
@@ -283,16 +315,17 @@ func (c *circuits) opened(key circuit.Key) {
 
 // storedClosed checks a closed circuit that stays closed: it has a reason for a write, and none to open.
 func (c *circuits) storedClosed(key circuit.Key, after *circuit.State) {
-	failures, successes := int64(0), int64(0)
+	failures, waiting, successes := int64(0), int64(0), int64(0)
 	for _, r := range after.Results {
-		failures, successes = failures+r.Failures, successes+r.Successes
+		failures, waiting, successes = failures+r.Failures, waiting+r.Slow, successes+r.Successes
 	}
-	if failures >= failuresOpen && failures >= successes {
-		c.fail(circuitsHelp, "%v is closed with %d failures and %d successes", key, failures, successes)
+	ended := failures - waiting
+	if ended >= failuresOpen && ended >= successes {
+		c.fail(circuitsHelp, "%v is closed with %d failures, of which %d wait, and %d successes", key, failures, waiting,
+			successes)
 	}
-	// A failure is written at the end of its call. It makes processes suspicious for a time. A call of an instance that
-	// crashes is slow without an end.
-	if all, _ := c.failuresIn(key, resultsTime+2*longestCall+c.tolerance()); all == 0 && !c.MayCrash() {
+	// A failure is written at the end of its call. It makes processes suspicious for a time.
+	if all, _ := c.failuresIn(key, resultsTime+2*longestCall+c.tolerance()); all == 0 {
 		c.fail(circuitsHelp, "%v was written, and its platform is healthy", key)
 	}
 }
@@ -342,7 +375,7 @@ func (c *circuits) responded(o *merchants.Order, made *merchants.Call) {
 		c.fail(circuitsHelp, "%s was refused by its circuit after its reservation", key)
 	case e != nil && e.State != ledger.Released && c.changed[key] < made.Start && !e.PastRetention(time.Now()):
 		c.fail(circuitsHelp, "%s was refused by its circuit, and is %s", key, e.State)
-	case !c.hasFailed(o.Function) && !c.MayCrash():
+	case !c.hasFailed(o.Function):
 		c.fail(circuitsHelp, "%s was refused by its circuit, and its platform is healthy", key)
 	}
 }

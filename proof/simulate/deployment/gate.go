@@ -16,6 +16,9 @@ type Observer interface {
 	Requested(function string, request *http.Request, body []byte)
 	// Exchanged receives the end of each exchange of an instance with an operator.
 	Exchanged(i *Instance, response outside.Exchange)
+	// EndedEarly receives an instance that ended its exchange with an operator before the deadline, and how long that
+	// has waited.
+	EndedEarly(i *Instance, waited time.Duration)
 	// LearnedCircuits receives what an instance reads of the circuits of an account, and since when it waited for that.
 	// isRead is false if it learned them by a write.
 	LearnedCircuits(i *Instance, account string, forms map[string]string, since time.Time, isRead bool)

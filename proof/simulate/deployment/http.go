@@ -2,6 +2,8 @@ package deployment
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,10 +45,21 @@ func (n network) RoundTrip(request *http.Request) (*http.Response, error) {
 	if n.sendsLate {
 		n.gate.Observer.Exchanged(n.instance, response)
 	}
+	response.Connect(request)
 	if wait := DelayOf(response); wait > 0 {
-		_ = n.instance.Sleep(request.Context(), wait) // Result knows whether the context has ended
+		n.wait(request.Context(), wait)
 	}
 	return response.Result(request)
+}
+
+// wait waits for a response. Result knows whether the context has ended.
+func (n network) wait(ctx context.Context, wait time.Duration) {
+	began := time.Now()
+	_ = n.instance.Sleep(ctx, wait)
+	if n.sendsLate && errors.Is(ctx.Err(), context.Canceled) {
+		n.gate.Logf("%s: ends its call at an operator early", n.instance.Name)
+		n.gate.Observer.EndedEarly(n.instance, time.Since(began))
+	}
 }
 
 // ReadBody reads the body of a request, nil for none.

@@ -112,6 +112,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method == http.MethodPost {
 		t.crashAfter(i, name)
 	}
+	response.Connect(request)
 	if wait := deployment.DelayOf(response); wait > 0 {
 		_ = i.Sleep(request.Context(), wait) // Result knows whether the context has ended
 		t.crashAfter(i, "the wait for "+name)

@@ -14,6 +14,8 @@ import (
 // scheduler takes in the parked tasks of instances.
 type scheduler interface {
 	add(p *parked)
+	// wake makes a task ready that waits for a time, if it still waits.
+	wake(p *parked)
 	// newParked returns one for a task that waits, and reuse keeps one that was resumed.
 	newParked() *parked
 	reuse(p *parked)
@@ -32,6 +34,7 @@ type parked struct {
 	run      func()        // of the others
 	task     *task         // nil for an event
 	stopped  atomic.Bool   // a timer that does nothing
+	woken    bool          // before its time
 }
 
 // current has the task that runs: nil for one without a name, for an event, or if it is not known.
@@ -169,7 +172,8 @@ func (i *Instance) TaskName() string {
 // In a crashed instance it ends the goroutine and does not return.
 func (i *Instance) Gate(name string) { i.wait(name, time.Time{}) }
 
-// Sleep lets the instance's task wait. It returns the context's error if the context ends first.
+// Sleep lets the instance's task wait. It returns the context's error if the context ends first, also before its
+// deadline.
 func (i *Instance) Sleep(ctx context.Context, wait time.Duration) error {
 	until, err := time.Now().Add(wait), error(nil)
 	if deadline, limited := ctx.Deadline(); limited && deadline.Before(until) {
@@ -178,7 +182,22 @@ func (i *Instance) Sleep(ctx context.Context, wait time.Duration) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	i.wait("wait", until)
+	if ctx.Done() == nil {
+		i.wait("wait", until)
+		return err
+	}
+	i.Exit()
+	p := &parked{
+		name: "wait", instance: i, at: until, task: i.current.task, resume: make(chan struct{}, 1),
+	} // it is not used again, because it may be woken late
+	stop := context.AfterFunc(ctx, func() { i.scheduler.wake(p) })
+	i.scheduler.add(p)
+	<-p.resume
+	stop()
+	i.Exit()
+	if time.Now().Before(until) {
+		return ctx.Err()
+	}
 	return err
 }
 

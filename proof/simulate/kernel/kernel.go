@@ -61,6 +61,7 @@ type Kernel struct {
 
 	mutex      sync.Mutex
 	arrivals   []*parked // parked since the last step, in no order
+	woken      []*parked // since the last step, in no order
 	timePasses bool
 	unused     []*parked      // resumed, to be used again
 	idle       []chan *parked // goroutines that have ended a task
@@ -173,7 +174,7 @@ func (k *Kernel) setTimePasses(passes bool) {
 	case <-k.signal:
 	default:
 	}
-	if passes && len(k.arrivals) > 0 {
+	if passes && len(k.arrivals)+len(k.woken) > 0 {
 		k.signal <- struct{}{}
 	}
 }
@@ -189,6 +190,34 @@ func (k *Kernel) add(p *parked) {
 		default:
 		}
 	}
+}
+
+// wake makes a task ready that waits for a time.
+func (k *Kernel) wake(p *parked) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	p.woken = true
+	k.woken = append(k.woken, p)
+	if k.timePasses {
+		select {
+		case k.signal <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// collectWoken moves the tasks that were woken from the timed to the ready ones.
+func (k *Kernel) collectWoken() {
+	if len(k.woken) == 0 {
+		return
+	}
+	k.woken = k.woken[:0]
+	for _, p := range k.timed {
+		if p.woken {
+			k.ready = append(k.ready, p)
+		}
+	}
+	k.timed = slices.DeleteFunc(k.timed, func(p *parked) bool { return p.woken })
 }
 
 // collect sorts the arrivals into the lists. Tasks that parked between two steps are put in an order of their own,
@@ -212,6 +241,7 @@ func (k *Kernel) collect() {
 		k.timed = slices.Insert(k.timed, place, p)
 	}
 	k.arrivals = k.arrivals[:0]
+	k.collectWoken()
 	now := time.Now()
 	due := 0
 	for due < len(k.timed) && !k.timed[due].at.After(now) {

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -151,6 +152,36 @@ func TestAfter(t *testing.T) {
 }
 
 // Begin continues in a crashed instance, for a caller that holds a lock, until its next call.
+// A task that sleeps continues when its context is cancelled, at its deadline, or at its own time.
+func TestSleepEndsWithItsContext(t *testing.T) {
+	for name, c := range map[string]struct {
+		cancel, deadline, sleep, want time.Duration
+		err                           error
+	}{
+		"its own time":  {time.Hour, time.Hour, time.Minute, time.Minute, nil},
+		"its deadline":  {time.Hour, time.Minute, 2 * time.Minute, time.Minute, context.DeadlineExceeded},
+		"is cancelled":  {time.Second, time.Minute, time.Hour, time.Second, context.Canceled},
+		"ends together": {time.Minute, time.Hour, time.Minute, time.Minute, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			k, began := kernel.New(tape.FromChoices(nil)), time.Now()
+			instance := k.NewInstance("f")
+			instance.Start(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
+				defer cancel()
+				instance.After(c.cancel, cancel)
+				err := instance.Sleep(ctx, c.sleep)
+				if took := time.Since(began); !errors.Is(err, c.err) || took != c.want {
+					t.Errorf("%s: %v after %s; want %v after %s", name, err, took, c.err, c.want)
+				}
+			})
+			if err := k.Run(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestBeginContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := kernel.New(tape.FromChoices(nil))

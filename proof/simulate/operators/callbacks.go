@@ -95,7 +95,9 @@ func (c *callbacks) RoundTrip(request *http.Request) (*http.Response, error) {
 	for range copies {
 		c.Kernel.At(time.Now().Add(wait), "platform callback", func() { c.send(own) })
 	}
-	return outside.Exchange{Status: http.StatusOK}.Result(request)
+	response := outside.Exchange{Status: http.StatusOK}
+	response.Connect(request)
+	return response.Result(request)
 }
 
 // addFalse sends a false callback beside a true one, or makes that one unreadable. A signed one cannot be changed.

@@ -44,21 +44,31 @@ type Exchange struct {
 	Delay   time.Duration
 }
 
-// Result returns what an http.RoundTripper would return. It also calls the hooks of the request's httptrace, from which
-// the operator's driver learns whether the request was sent. If the context has ended, it returns the context's error.
-func (e Exchange) Result(request *http.Request) (*http.Response, error) {
-	trace := httptrace.ContextClientTrace(request.Context())
-	if trace == nil {
-		trace = &httptrace.ClientTrace{}
-	}
+// Connect calls the hooks of the request's httptrace from which the operator's driver learns whether the request was
+// sent. Call it before the wait for the response.
+func (e Exchange) Connect(request *http.Request) {
+	trace := traceOf(request)
 	if trace.GetConn != nil {
 		trace.GetConn(request.URL.Host)
 	}
+	if trace.GotConn != nil && e.Failure != ConnectionRefused {
+		trace.GotConn(httptrace.GotConnInfo{Reused: e.Failure == StaleConnection})
+	}
+}
+
+func traceOf(request *http.Request) *httptrace.ClientTrace {
+	if trace := httptrace.ContextClientTrace(request.Context()); trace != nil {
+		return trace
+	}
+	return &httptrace.ClientTrace{}
+}
+
+// Result returns what an http.RoundTripper would return, after Connect. If the context has ended, it returns the
+// context's error.
+func (e Exchange) Result(request *http.Request) (*http.Response, error) {
+	trace := traceOf(request)
 	if e.Failure == ConnectionRefused {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	}
-	if trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{Reused: e.Failure == StaleConnection})
 	}
 	switch err := request.Context().Err(); {
 	case err != nil:

@@ -29,6 +29,7 @@ func TestExchangeResult(t *testing.T) {
 		ctx := httptrace.WithClientTrace(t.Context(), trace)
 		request := httptest.NewRequest(http.MethodGet, "https://operator.example.com/", nil).WithContext(ctx)
 		e := Exchange{Status: 200, Body: []byte("body"), Failure: failure}
+		e.Connect(request)
 		response, err := e.Result(request)
 		if err == nil {
 			_, err = io.ReadAll(response.Body)

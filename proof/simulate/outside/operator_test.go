@@ -88,7 +88,9 @@ func (b *bench) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		body, _ = io.ReadAll(r.Body)
 	}
-	return b.Serve(b.now, r, body, b.chooser).Result(r)
+	response := b.Serve(b.now, r, body, b.chooser)
+	response.Connect(r)
+	return response.Result(r)
 }
 
 // driverCall is one call of the driver.
