@@ -132,6 +132,8 @@ func (c *Call) End() {
 	}
 	c.circuits.record(c.key, []Results{now, slow})
 	if c.probe.lapse != 0 {
-		c.circuits.endProbe(c.key, &report{probe: c.probe.lapse, outcome: evidence})
+		c.circuits.endProbe(c.key, &report{
+			probe: c.probe.lapse, began: c.probe.lapse - c.circuits.ProbeLapse.Milliseconds(), outcome: evidence,
+		})
 	}
 }

@@ -233,8 +233,12 @@ func (c *Circuits) record(key Key, results []Results) {
 func (c *Circuits) startWrite(key Key, r *report) {
 	r.results = c.known[key].results
 	c.known[key].results = nil
+	swaps := maxSwaps
+	if r.probe != 0 {
+		swaps = maxEndSwaps
+	}
 	c.start(func() {
-		stored, err := c.change(key, func(s *State, now int64) bool { return s.apply(r, now, c.MaxSlow) })
+		stored, err := c.change(key, swaps, func(s *State, now int64) bool { return s.apply(r, now, c.MaxSlow) })
 		if !stored && err == nil {
 			k, now := c.lock(key)
 			k.results = merge(k.results, r.results, now)
@@ -244,13 +248,13 @@ func (c *Circuits) startWrite(key Key, r *report) {
 }
 
 // change changes a state, and keeps the form that the store then has.
-func (c *Circuits) change(key Key, change func(s *State, now int64) bool) (stored bool, err error) {
+func (c *Circuits) change(key Key, swaps int, change func(s *State, now int64) bool) (stored bool, err error) {
 	k, start := c.lock(key)
 	known := k.form
 	c.mutex.Unlock()
 	var before, after Phase
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	form, stored, err := c.Change(ctx, key, known, func(s *State, now int64) bool {
+	form, stored, err := c.Writer.change(ctx, key, known, swaps, func(s *State, now int64) bool {
 		before = s.phase(now)
 		changes := change(s, now)
 		after = s.phase(now)
@@ -285,7 +289,7 @@ type Probe struct{ lapse int64 }
 // the call with the probe.
 func (c *Circuits) TakeProbe(key Key) (probe Probe, mayPass bool) {
 	isClosed := false
-	stored, err := c.change(key, func(s *State, now int64) bool {
+	stored, err := c.change(key, maxSwaps, func(s *State, now int64) bool {
 		phase := s.phase(now)
 		isClosed = phase < Open
 		if phase != HalfOpen {

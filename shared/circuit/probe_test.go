@@ -137,6 +137,28 @@ func TestProbeThatCannotBeStored(t *testing.T) {
 	}
 }
 
+// The end of a probe is stored also if many other processes come first.
+func TestProbeEndsBehindOthers(t *testing.T) {
+	store, c := newTable(), newClock()
+	all := halfOpen(t, store, c, 0, 0)
+	p, other := all[0], all[1]
+	probe := mustTake(t, p)
+	left := 5
+	var comesFirst func()
+	comesFirst = func() {
+		mustTake(t, other) // it changes the state
+		other.finish()     // and is returned
+		if left--; left > 0 {
+			store.before = comesFirst
+		}
+	}
+	store.before = comesFirst
+	p.end(probe, circuit.Responded)
+	if state, _ := circuit.Decode(store.forms[key]); state.Successes != 1 || len(state.Probes) != 0 {
+		t.Errorf("%d successes and %d outstanding probes, want 1 and 0", state.Successes, len(state.Probes))
+	}
+}
+
 // A request that is refused after it took a probe returns the probe at its end.
 func TestProbeWithoutCall(t *testing.T) {
 	store, c := newTable(), newClock()

@@ -75,6 +75,7 @@ func (s *State) open(now, wait int64) {
 type report struct {
 	results []Results
 	probe   int64    // when it would have lapsed; 0 for none
+	began   int64    // the probe
 	outcome Evidence // of the probe
 }
 
@@ -134,7 +135,7 @@ func (s *State) endProbe(r *report, now int64) bool {
 	switch r.outcome {
 	case Failed:
 		s.ByPerson = 0
-		s.open(now, openTime)
+		s.open(now, openTime-min(max(0, now-r.began), openTime)) // the platform may be back since the probe began
 	case Responded:
 		if s.Successes++; s.Successes >= closingProbes {
 			*s = State{}

@@ -176,7 +176,20 @@ func probing(successes int64, lapses ...float64) State {
 	return s
 }
 
-func endOf(lapse float64, outcome Evidence) report { return report{probe: at(lapse), outcome: outcome} }
+func endOf(lapse float64, outcome Evidence) report {
+	return report{probe: at(lapse), began: at(40), outcome: outcome}
+}
+
+// slowFailure is the failure of a probe that began at a time.
+func slowFailure(lapse, began float64) report {
+	return report{probe: at(lapse), began: at(began), outcome: Failed}
+}
+
+// openedFor is a circuit that opened at 40 s for a time in seconds.
+func openedFor(seconds int64) (s State) {
+	s.open(at(40), seconds*1000)
+	return s
+}
 
 // Each row is one report at 40 s, which is the money's view of a probe: who may send next.
 func TestProbesEnd(t *testing.T) {
@@ -189,6 +202,9 @@ func TestProbesEnd(t *testing.T) {
 		"the first success":       {probing(0, 50, 51), endOf(50, Responded), probing(1, 51), true},
 		"the last success":        {probing(2, 50, 51), endOf(51, Responded), State{}, true},
 		"a failure opens again":   {probing(2, 50, 51), endOf(51, Failed), opened(at(40)), true},
+		"a failure after 12 s":    {probing(2, 50), slowFailure(50, 28), openedFor(18), true},
+		"a failure after a day":   {probing(2, 50), slowFailure(50, -86400), openedFor(0), true},
+		"a clock that went back":  {probing(2, 50), slowFailure(50, 99), openedFor(30), true},
 		"no evidence":             {probing(1, 50, 51), endOf(51, None), probing(1, 50), true},
 		"a lapsed one, replaced":  {probing(1, 50, 51), endOf(39, Responded), probing(1, 50, 51), false},
 		"its end twice":           {probing(1, 50), endOf(51, Responded), probing(1, 50), false},

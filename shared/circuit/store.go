@@ -19,8 +19,9 @@ type Store interface {
 }
 
 const (
-	// maxSwaps bounds the attempts of one change: other processes write the same state.
-	maxSwaps = 3
+	// maxSwaps bounds the attempts of one change: other processes write the same state. The end of a probe has more,
+	// because no later write has it. All of them end with the caller's context.
+	maxSwaps, maxEndSwaps = 3, 30
 	// retention is how long after its last write an item is kept. It is longer than any state lives.
 	retention = 48 * time.Hour
 )
@@ -41,7 +42,14 @@ type Writer struct {
 func (w *Writer) Change(
 	ctx context.Context, key Key, known string, change func(s *State, now int64) bool,
 ) (current string, stored bool, err error) {
-	for range maxSwaps {
+	return w.change(ctx, key, known, maxSwaps, change)
+}
+
+// change is Change with a number of attempts.
+func (w *Writer) change(
+	ctx context.Context, key Key, known string, attempts int, change func(s *State, now int64) bool,
+) (current string, stored bool, err error) {
+	for range attempts {
 		state, err := Decode(known)
 		if errors.Is(err, ErrNewer) {
 			return known, false, err

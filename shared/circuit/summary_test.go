@@ -74,7 +74,7 @@ func TestResultsOfAnOpenCircuitDecideNothing(t *testing.T) {
 	}{
 		"after its end":               {360, fail(360, 1).r, suspect(390, results(360, 1, 0, 0))},
 		"by a clock far behind":       {-26, fail(-26, 1).r, suspect(4, results(-26, 1, 0, 0))},
-		"after a failed probe":        {60, endOf(70, Failed), opened(at(60))},
+		"after a failed probe":        {60, slowFailure(70, 60), opened(at(60))},
 		"after probes that succeeded": {60, endOf(71, Responded), State{}},
 	} {
 		s := openedBy(fail(0, 6), fail(20, 6))
