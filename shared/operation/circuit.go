@@ -26,37 +26,79 @@ type reserveFunc func(
 // reserveByCircuit returns how to reserve a key that nothing else refuses, and the refusal of a new one (decision
 // "circuit-breaker"). While the circuit is open nothing is written, and a key with an entry gets its response. While it
 // is half open a key without an entry takes a probe, and is reserved then.
-func (p *Pipeline) reserveByCircuit(a *Attempt) (reserveFunc, error) {
-	key := circuitOf(a.Entry)
-	phase, wait := p.Circuits.Phase(key)
-	refusal := &fault.Fault{
+func (p *Pipeline) reserveByCircuit(a *Attempt, book *ledger.Book) (reserveFunc, error) {
+	a.circuit = circuitOf(a.Entry)
+	phase, wait := p.Circuits.Phase(a.circuit)
+	switch phase {
+	case circuit.Open:
+		return book.FindExisting, circuitRefusal(wait)
+	case circuit.HalfOpen:
+		return p.probeFunc(a, book), circuitRefusal(wait)
+	default:
+		return book.Reserve, nil
+	}
+}
+
+// circuitRefusal is the refusal by a circuit that takes no probe for a time.
+func circuitRefusal(wait time.Duration) *fault.Fault {
+	return &fault.Fault{
 		Kind: fault.OperatorUnavailable, Reason: fault.ReasonCircuitOpen, Cause: errCircuitOpen,
 		RetryAfter: int((wait + time.Second - 1) / time.Second),
 	}
-	switch phase {
-	case circuit.Open:
-		return p.Book.FindExisting, refusal
-	case circuit.HalfOpen:
-		return p.probeFunc(a, key), refusal
-	default:
-		return p.Book.Reserve, nil
+}
+
+// bookOf returns the ledger of an attempt. A key that is taken over may be pinned to another account than a new one: it
+// is refused if the circuit of that account is open.
+func (p *Pipeline) bookOf(a *Attempt) *ledger.Book {
+	if p.Circuits == nil {
+		return p.Book
 	}
+	book := *p.Book
+	book.Store = guardedStore{p.Book.Store, p, a}
+	return &book
+}
+
+// guardedStore checks the circuit of a takeover that reserveByCircuit has not checked.
+type guardedStore struct {
+	ledger.Writer
+	pipeline *Pipeline
+	attempt  *Attempt
+}
+
+// Replace implements ledger.Writer. Its error is the refusal of an open circuit, and of a half-open one without a place
+// for a probe.
+func (s guardedStore) Replace(ctx context.Context, e *ledger.Entry, t ledger.Transition) (*ledger.Entry, error) {
+	key, circuits := circuitOf(e), s.pipeline.Circuits
+	if key == s.attempt.circuit {
+		return s.Writer.Replace(ctx, e, t)
+	}
+	switch phase, wait := circuits.Phase(key); phase {
+	case circuit.Open:
+		return nil, circuitRefusal(wait)
+	case circuit.HalfOpen:
+		probe, taken := circuits.TakeProbe(key)
+		if !taken {
+			return nil, circuitRefusal(wait)
+		}
+		s.attempt.circuit, s.attempt.probe = key, probe
+	}
+	return s.Writer.Replace(ctx, e, t)
 }
 
 // probeFunc returns how to reserve under a probe: the key is looked up first, and reserved only after the probe was
 // taken.
-func (p *Pipeline) probeFunc(a *Attempt, key circuit.Key) reserveFunc {
+func (p *Pipeline) probeFunc(a *Attempt, book *ledger.Book) reserveFunc {
 	return func(ctx context.Context, e *ledger.Entry, resendWindow func(*ledger.Entry) time.Duration) (
 		*ledger.Entry, ledger.Verdict, error,
 	) {
-		existing, verdict, err := p.Book.FindExisting(ctx, e, resendWindow)
+		existing, verdict, err := book.FindExisting(ctx, e, resendWindow)
 		if err != nil || existing != nil {
 			return existing, verdict, err
 		}
 		var taken bool
-		if a.probe, taken = p.Circuits.TakeProbe(key); !taken {
+		if a.probe, taken = p.Circuits.TakeProbe(a.circuit); !taken {
 			return nil, 0, nil
 		}
-		return p.Book.Reserve(ctx, e, resendWindow)
+		return book.Reserve(ctx, e, resendWindow)
 	}
 }

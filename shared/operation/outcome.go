@@ -240,7 +240,7 @@ func (p *Pipeline) CallOperator(ctx context.Context, a *Attempt, send SendFunc) 
 	callCtx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	account, probe := circuitOf(a.Stored), a.probe
-	if account != circuitOf(a.Entry) {
+	if account != a.circuit {
 		probe = circuit.Probe{} // of another circuit: it is returned, because no call begins with it
 	}
 	if observed := p.Circuits.Begin(account, probe); observed != nil {

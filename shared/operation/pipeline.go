@@ -74,7 +74,8 @@ type Attempt struct {
 	// of an earlier request; nil before Reserve.
 	Stored *ledger.Entry
 
-	probe circuit.Probe // of a half-open circuit; the zero value for none
+	circuit circuit.Key   // that lets the transaction pass
+	probe   circuit.Probe // of that circuit, if it is half open; the zero value for none
 }
 
 // Unknown is the fault of an unknown outcome. It has the transaction's URL, so that the merchant can look it up
@@ -221,17 +222,20 @@ func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (re
 	if refusal == nil {
 		refusal = p.pin(ctx, a, check)
 	}
+	book := p.bookOf(a)
 	var reserve reserveFunc
 	switch {
 	case a.Choice.NotYet != nil:
-		reserve, refusal = p.Book.FindExisting, a.Choice.NotYet
+		reserve, refusal = book.FindExisting, a.Choice.NotYet
 	case refusal != nil:
-		reserve = p.Book.ReserveExisting
+		reserve = book.ReserveExisting
 	default:
-		reserve, refusal = p.reserveByCircuit(a)
+		reserve, refusal = p.reserveByCircuit(a, book)
 	}
 	stored, verdict, err := reserve(ctx, e, p.resendWindow)
-	if err != nil {
+	if isOpen := errors.Is(err, errCircuitOpen); isOpen {
+		stored, refusal = nil, err
+	} else if err != nil {
 		return false, fault.NewInternal(err)
 	}
 	if stored == nil {
