@@ -59,13 +59,14 @@ func (p *pass) takeBatches(ctx context.Context, r requirement) {
 		wait := r.rate.interval
 		if missing > 0 { // otherwise they wait for a slot of the platform
 			granted, untilNext, err := p.Confirmer.TakeLookups(ctx, r.rate.account, min(missing, r.rate.batch))
-			if err != nil { // no limit
+			if err != nil { // no limit: all lookups that wait, and those that come meanwhile after an interval
 				granted = missing
 				p.logRateFailure(err)
+			} else {
+				wait = max(untilNext, time.Duration(granted)*r.rate.interval)
 			}
 			next, postponed := p.slots.addLookups(r, granted)
 			p.startAssigned(ctx, next, postponed)
-			wait = max(untilNext, time.Duration(granted)*r.rate.interval)
 		}
 		if p.Sleep(ctx, wait) != nil {
 			return

@@ -153,15 +153,23 @@ func TestLookupsWithinRate(t *testing.T) {
 	})
 }
 
-// Without the table of limits nothing is limited, and the failure is counted.
+// Without the table of limits nothing is limited, so the pass does not wait for a rate. The failure is counted.
 func TestLookupsWithoutLimitTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newRatedCrowd(t)
 		c.limits.InjectFaults(func(storetest.Call) storetest.Fault { return storetest.FailedBeforeApply })
 		c.storeAt("ci", 100)
-		c.runPass(t)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		defer cancel()
+		if _, err := c.sweep.Invoke(ctx, []byte(`{"part":0,"of":1}`)); err != nil {
+			t.Fatal(err)
+		}
 		if pending, _ := c.pending("ci"); pending > 0 {
 			t.Errorf("%d payments wait for a table that does not respond", pending)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the pass took %s: it waits for a rate that is not known", took)
 		}
 		if !strings.Contains(c.log.String(), `"LimitStoreFailures":1`) {
 			t.Error("the failure is not counted")
