@@ -14,6 +14,7 @@ func onCircuits(kind, failure int, more choices) choices {
 const (
 	circuitStateFile = "shared/circuit/state.go"
 	circuitsFile     = "shared/circuit/circuits.go"
+	circuitCallFile  = "shared/circuit/call.go"
 	circuitStepFile  = "shared/operation/circuit.go"
 	observerFile     = "shared/operator/upstream/observer.go"
 )
@@ -41,8 +42,8 @@ var circuitVariants = []variant{
 		world: onCircuits(0, 0, nil),
 		edits: []edit{{
 			circuitStateFile,
-			"return sum.Failures >= minFailures && sum.Failures >= sum.Successes || sum.Slow > maxSlow",
-			"return sum.Failures >= 100*minFailures && sum.Failures >= sum.Successes || sum.Slow > maxSlow",
+			"return failures >= minFailures && failures >= sum.Successes || sum.Slow > maxSlow",
+			"return failures >= 100*minFailures && failures >= sum.Successes || sum.Slow > maxSlow",
 		}},
 	},
 	{
@@ -72,7 +73,7 @@ var circuitVariants = []variant{
 		name: "probes-without-bound", breaks: "each request is a probe that no state has", invariants: []int{16},
 		world: onCircuits(0, 0, nil),
 		edits: []edit{{
-			circuitStepFile, "a.probe, taken = p.Circuits.TakeProbe(key); !taken {",
+			circuitStepFile, "a.probe, taken = p.Circuits.TakeProbe(a.circuit); !taken {",
 			"taken = true; !taken {",
 		}},
 	},
@@ -89,7 +90,8 @@ var circuitVariants = []variant{
 		name: "failed-probe-ignored", breaks: "a failed probe leaves its circuit half open", invariants: []int{16},
 		world: onCircuits(0, 0, nil),
 		edits: []edit{{
-			circuitStateFile, "s.ByPerson = 0\n\t\ts.open(now, openTime)", "s.ByPerson = 0",
+			circuitStateFile, "s.ByPerson = 0\n\t\ts.open(now, openTime-min(max(0, now-r.began), openTime))",
+			"s.ByPerson = 0",
 		}},
 	},
 	{
@@ -97,16 +99,17 @@ var circuitVariants = []variant{
 		invariants: []int{3, 16},
 		world:      onCircuits(1, 1, choices{"wait before the retry": 0}),
 		edits: []edit{{
-			circuitStepFile, "return p.Book.FindExisting, refusal",
+			circuitStepFile, "return book.FindExisting, circuitRefusal(wait)",
 			"return func(context.Context, *ledger.Entry, func(*ledger.Entry) time.Duration) (*ledger.Entry, " +
-				"ledger.Verdict, error) {\n\treturn nil, 0, nil\n}, refusal",
+				"ledger.Verdict, error) {\n\treturn nil, 0, nil\n}, circuitRefusal(wait)",
 		}},
 	},
 	{
 		name: "takeover-while-open", breaks: "an open circuit lets unknown orders be sent again", invariants: []int{16},
 		world: onCircuits(0, 1, choices{"wait before the retry": 0}),
 		edits: []edit{{
-			circuitStepFile, "return p.Book.FindExisting, refusal", "return p.Book.ReserveExisting, refusal",
+			circuitStepFile, "return book.FindExisting, circuitRefusal(wait)",
+			"return book.ReserveExisting, circuitRefusal(wait)",
 		}, {
 			pipelineFile, "return 0 // the entry may be pinned",
 			"return operator.CapabilitiesOf(e).SafeResendWindow() // the entry may be pinned",
@@ -116,7 +119,8 @@ var circuitVariants = []variant{
 		name: "open-circuit-sends", breaks: "an open circuit refuses nothing", invariants: []int{16},
 		world: onCircuits(0, 0, nil),
 		edits: []edit{{
-			circuitStepFile, "return p.Book.FindExisting, refusal", "return p.Book.Reserve, refusal",
+			circuitStepFile, "return book.FindExisting, circuitRefusal(wait)",
+			"return book.Reserve, circuitRefusal(wait)",
 		}},
 	},
 	{
@@ -124,10 +128,10 @@ var circuitVariants = []variant{
 		invariants: []int{3, 16},
 		world:      onCircuits(0, 0, nil),
 		edits: []edit{{
-			circuitStepFile, "return p.Book.FindExisting, refusal",
+			circuitStepFile, "return book.FindExisting, circuitRefusal(wait)",
 			"return func(ctx context.Context, e *ledger.Entry, window func(*ledger.Entry) time.Duration) " +
-				"(*ledger.Entry, ledger.Verdict, error) {\n\t_, _, err := p.Book.Reserve(ctx, e, window)\n\t" +
-				"return nil, 0, err\n}, refusal",
+				"(*ledger.Entry, ledger.Verdict, error) {\n\t_, _, err := book.Reserve(ctx, e, window)\n\t" +
+				"return nil, 0, err\n}, circuitRefusal(wait)",
 		}},
 	},
 	{
@@ -143,7 +147,40 @@ var circuitVariants = []variant{
 		name: "healthy-path-writes", breaks: "successes of a healthy platform are written", invariants: []int{16},
 		world: onCircuits(0, last, nil),
 		edits: []edit{{
-			circuitsFile, "case phase == Closed && isHealthy, phase >= Open:", "case phase >= Open:",
+			circuitsFile, "case phase == Closed && isHealthy:", "case phase == Closed && isHealthy && false:",
+		}},
+	},
+	{
+		name: "circuit-ends-calls-too-soon", breaks: "calls end after a second while their circuit is open",
+		invariants: []int{16},
+		world:      onCircuits(0, 1, nil),
+		edits: []edit{{
+			circuitCallFile, "c.circuits.After(SlowAfter, c.becomesSlow)",
+			"c.circuits.After(time.Second, c.becomesSlow)",
+		}, {
+			circuitCallFile, "c.circuits.Now().Sub(c.exchangeBegan) >= SlowAfter",
+			"c.circuits.Now().Sub(c.exchangeBegan) >= time.Second",
+		}},
+	},
+	{
+		name: "circuit-ends-probes", breaks: "a probe that waits ends, because the circuit is not closed",
+		invariants: []int{16},
+		world:      onCircuits(0, 1, nil),
+		edits:      []edit{{circuitCallFile, "if c.probe.lapse == 0 {", "if c.probe.lapse >= 0 {"}},
+	},
+	{
+		name: "circuit-ends-calls-while-closed", breaks: "a slow call ends although its circuit is closed",
+		invariants: []int{16},
+		world:      onCircuits(0, 1, nil),
+		edits:      []edit{{circuitCallFile, "isSlow && c.circuits.isOpen(c.key)", "isSlow"}},
+	},
+	{
+		name: "ended-call-is-released", breaks: "a call that its circuit has ended counts as never sent",
+		invariants: []int{16},
+		world:      onCircuits(0, 1, nil),
+		edits: []edit{{
+			"shared/operator/upstream/client.go", "x.Err, x.MayHaveSent, x.ConnectionLost = errEndedEarly, true, false",
+			"x.Err, x.MayHaveSent, x.ConnectionLost = errEndedEarly, false, false",
 		}},
 	},
 	{
