@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +20,9 @@ import (
 const circuitsHelp invariant = "16: A circuit opens only after 10 failures within 30 seconds or more slow calls than " +
 	"the share, and then always. A healthy platform is refused no longer than 340 seconds after its last failure, " +
 	"and costs no write. At most 3 probes are outstanding, 3 successes close a circuit, and a failure opens it. A " +
-	"process that has read an open circuit reserves no key without a probe, and takes over none. A refusal stores " +
-	"and sends nothing, and is for a key that is free"
+	"process that has read an open circuit reserves no key without a probe, and takes over none. Only such a process " +
+	"ends a call early: after 3 seconds, never a probe, and nothing is released by that. A refusal stores and sends " +
+	"nothing, and is for a key that is free"
 
 // The bounds of the circuits, as decision "circuit-breaker" states them.
 const (
@@ -48,6 +50,7 @@ const reasonOpen = "circuit-open"
 type circuits struct {
 	*base
 	failures map[circuit.Key][]failure
+	calls    map[circuit.Key][]*attempted // that made an exchange
 	known    map[*deployment.Instance]map[circuit.Key][]learned
 	attempts map[deployment.Invocation]*attempted
 	changed  map[string]int // the step of the last change of an entry
@@ -66,32 +69,16 @@ type learned struct {
 	isRead    bool
 }
 
-// attempted is what an invocation has done.
-type attempted struct {
-	key    circuit.Key
-	probes []int64 // that it took, by their lapses
-	wrote  bool    // an entry
-	sent   bool
-	failed bool // its last exchange failed
-	ended  bool // it ended its last exchange early
-}
-
 func newCircuits(b *base) circuits {
 	return circuits{
-		base: b, failures: map[circuit.Key][]failure{}, attempts: map[deployment.Invocation]*attempted{},
-		known: map[*deployment.Instance]map[circuit.Key][]learned{}, changed: map[string]int{},
+		base: b, failures: map[circuit.Key][]failure{}, calls: map[circuit.Key][]*attempted{},
+		attempts: map[deployment.Invocation]*attempted{},
+		known:    map[*deployment.Instance]map[circuit.Key][]learned{}, changed: map[string]int{},
 	}
 }
 
 // isOn reports whether the deployment has circuits.
 func (c *circuits) isOn() bool { return c.AccountConcurrency > 0 }
-
-func (c *circuits) of(v deployment.Invocation) *attempted {
-	if c.attempts[v] == nil {
-		c.attempts[v] = &attempted{}
-	}
-	return c.attempts[v]
-}
 
 // hasOperation reports whether an instance is of a function with circuits.
 func hasOperation(i *deployment.Instance) bool {
@@ -105,9 +92,14 @@ func (c *circuits) Exchanged(i *deployment.Instance, r outside.Exchange) {
 	}
 	a := c.of(i.Invocation())
 	hasNoCode := r.Status >= 500 && !bytes.Contains(r.Body, []byte("messageId"))
+	if !a.sent {
+		a.began = time.Now()
+		c.calls[a.key] = append(c.calls[a.key], a)
+	}
 	a.ended, a.sent, a.failed = false, true, r.Failure != outside.NoFailure || hasNoCode
 	isSlow := deployment.DelayOf(r) >= slowExchange
 	if a.failed || isSlow {
+		a.isCounted = true
 		c.failures[a.key] = append(c.failures[a.key], failure{time.Now(), isSlow})
 	}
 }
@@ -140,14 +132,21 @@ func (c *circuits) mayKnowOpen(i *deployment.Instance, key circuit.Key) bool {
 	})
 }
 
-// failuresIn are the failures within a time, and those of them that were slow.
+// failuresIn are the failures within a time, and those of them that were slow. A call without a failed exchange is one
+// if it has waited: between its exchanges, or without an end because its instance has crashed.
 func (c *circuits) failuresIn(key circuit.Key, wait time.Duration) (all, slow int) {
+	isIn := func(at time.Time) bool { return !at.After(time.Now()) && time.Since(at) <= wait }
 	for _, f := range c.failures[key] {
-		if since := time.Since(f.at); 0 <= since && since <= wait {
+		if isIn(f.at) {
 			all++
 			if f.isSlow {
 				slow++
 			}
+		}
+	}
+	for _, a := range c.calls[key] {
+		if isIn(a.began) && !a.isCounted && a.waited() >= slowExchange {
+			all, slow = all+1, slow+1
 		}
 	}
 	return all, slow
@@ -213,6 +212,9 @@ func (c *circuits) entryChanged(t transition) {
 		return
 	}
 	a, e := c.of(t.writer.Invocation()), t.after
+	if a.sent && e.State != ledger.Reserved && a.returned.IsZero() {
+		a.returned = time.Now()
+	}
 	if a.ended && e.State == ledger.Released {
 		c.fail(circuitsHelp, "%s was released after %s ended its call early", t.key, t.writer.Name)
 	}
@@ -321,8 +323,8 @@ func (c *circuits) storedClosed(key circuit.Key, after *circuit.State) {
 	}
 	ended := failures - waiting
 	if ended >= failuresOpen && ended >= successes {
-		c.fail(circuitsHelp, "%v is closed with %d failures, of which %d wait, and %d successes", key, failures, waiting,
-			successes)
+		c.fail(circuitsHelp, "%v is closed with %d failures and %d successes; %d of the failures wait", key, failures,
+			successes, waiting)
 	}
 	// A failure is written at the end of its call. It makes processes suspicious for a time.
 	if all, _ := c.failuresIn(key, resultsTime+2*longestCall+c.tolerance()); all == 0 {
@@ -382,7 +384,8 @@ func (c *circuits) responded(o *merchants.Order, made *merchants.Call) {
 
 // hasFailed reports whether a platform had a failure lately in calls of an operation.
 func (c *circuits) hasFailed(operation string) bool {
-	for key := range c.failures {
+	keys := slices.Concat(slices.Collect(maps.Keys(c.failures)), slices.Collect(maps.Keys(c.calls)))
+	for _, key := range keys {
 		all, _ := c.failuresIn(key, longestRefusal+longestCall+c.tolerance())
 		if key.Operation == operation && all > 0 {
 			return true

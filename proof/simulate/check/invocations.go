@@ -6,6 +6,7 @@ import (
 
 	"mobilegateway/proof/simulate/deployment"
 	"mobilegateway/proof/simulate/operators"
+	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/webhook"
@@ -76,4 +77,34 @@ func (c *rates) calledBack(r operators.Report) {
 	if patience > 0 && r.Took > patience {
 		c.fail(operatorsLimits, "%s: the response to a callback took %s", r.Payment.Key, r.Took)
 	}
+}
+
+// attempted is what an invocation has done.
+type attempted struct {
+	key    circuit.Key
+	probes []int64 // that it took, by their lapses
+	wrote  bool    // an entry
+	sent   bool
+	failed bool // its last exchange failed
+	// began is the begin of its call, and returned that of its outcome; zero for a call that has not ended, also of a
+	// crashed instance. isCounted is true if one of its exchanges is a failure.
+	began, returned time.Time
+	isCounted       bool
+	ended           bool // it ended its last exchange early
+}
+
+// waited is how long a call has waited for its outcome so far.
+func (a *attempted) waited() time.Duration {
+	if a.returned.IsZero() {
+		return time.Since(a.began)
+	}
+	return a.returned.Sub(a.began)
+}
+
+// of returns what an invocation has done so far.
+func (c *circuits) of(v deployment.Invocation) *attempted {
+	if c.attempts[v] == nil {
+		c.attempts[v] = &attempted{}
+	}
+	return c.attempts[v]
 }
