@@ -11,6 +11,9 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
+// guarding has a store that hands a takeover of ledger.Book on, unless a circuit refuses it. It names no transition.
+const guarding = "shared/operation"
+
 const ledgerPath = modulePath + "/shared/ledger"
 
 // TestTransitionCallers checks that the callers of each transition of the ledger are those of its row.
@@ -21,7 +24,7 @@ func TestTransitionCallers(t *testing.T) {
 			continue
 		}
 		for _, use := range s.Info.Uses {
-			if writesPastBook(use) {
+			if s.Path != guarding && writesPastBook(use) {
 				t.Errorf("%s calls %s of the ledger's store: write through ledger.Book", s.Path, use.Name())
 			}
 			for _, made := range transitionsOf(use) {
