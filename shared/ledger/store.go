@@ -34,6 +34,12 @@ type Reader interface {
 	Get(ctx context.Context, key Key) (*Entry, error)
 }
 
+// BatchReader is the part of a store that reads many entries at once.
+type BatchReader interface {
+	// GetAll reads the entries of the keys, in their order, each strongly consistent; nil for a key without an entry.
+	GetAll(ctx context.Context, keys []Key) ([]*Entry, error)
+}
+
 // ErrUndecodable is wrapped by the error of a read whose item is not an entry that this version can decode.
 var ErrUndecodable = errors.New("the stored entry cannot be decoded")
 

@@ -2,7 +2,7 @@
 //
 // It has no rules about the life of a transaction. The SDK may send a request again: a write of ours that was applied,
 // although its response was lost, is recognised by its Writer token and version. The invariant: no write without a
-// condition, and no merchant's request reads an index.
+// condition, and no request that moves money reads an index.
 //
 // Schema describes the table; codec.go has the names of the attributes. An item must stay under the service's 400 KB,
 // and stays under 150 KB. The stored response is bounded by the request that it echoes (64 KiB), and the notifications
