@@ -73,7 +73,7 @@ func Pages(
 ) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		for at := from.UTC().Truncate(session.Day); at.Before(to); at = at.Add(session.Day) {
-			day, err := newDayReader(p, at, cursor)
+			day, err := newDayReader(s, p, at, cursor)
 			if err != nil {
 				yield(Page{Day: at}, err)
 				return
