@@ -20,6 +20,7 @@ const (
 	BindMessage    Operation = "BindMessage"
 	FindMessage    Operation = "FindMessage"
 	Get            Operation = "Get"
+	GetAll         Operation = "GetAll"
 	DueKeys        Operation = "DueKeys"
 	MoveDue        Operation = "MoveDue"
 	Day            Operation = "Day"

@@ -29,6 +29,7 @@ var (
 	_ ledger.DueQueue = (*Ledger)(nil)
 	_ ledger.DayIndex = (*Ledger)(nil)
 
+	_ ledger.BatchReader    = (*Ledger)(nil)
 	_ ledger.ReferenceIndex = (*Ledger)(nil)
 	_ ledger.MessageIndex   = (*Ledger)(nil)
 )
@@ -142,6 +143,21 @@ func (l *Ledger) FindMessage(
 func (l *Ledger) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) {
 	return run(ctx, &l.Faults, Call{Operation: Get, Key: key}, func() (*ledger.Entry, error) {
 		return l.store.Get(ctx, key)
+	})
+}
+
+// GetAll implements ledger.BatchReader. It is one call, as a batch is.
+func (l *Ledger) GetAll(ctx context.Context, keys []ledger.Key) ([]*ledger.Entry, error) {
+	return run(ctx, &l.Faults, Call{Operation: GetAll}, func() ([]*ledger.Entry, error) {
+		entries := make([]*ledger.Entry, len(keys))
+		for i, key := range keys {
+			e, err := l.store.Get(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			entries[i] = e
+		}
+		return entries, nil
 	})
 }
 
