@@ -263,6 +263,7 @@ func NewTool() (*Tool, error) {
 			"route_channel_help": "Only this channel of pay. Without it the route is for the platform's channels " +
 				"that have no route of their own.",
 			"circuit_operation_help": "Only this operation; all that the platform has if none is given.",
+			"operations":             strings.Join(merchant.Operations(), ","),
 			"sms_notify_enum":        "registered,any",
 			"sms_notify_help":        "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
 			"requests_per_second_help": fmt.Sprintf("Requests per second that the merchant may send; 0 for no limit. "+

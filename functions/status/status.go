@@ -155,16 +155,10 @@ func deliveryInfosResponse(entry *ledger.Entry, req *apigw.Request) (apigw.Respo
 	if sender := req.Params["senderAddress"]; entry.Request.Sender != sender {
 		return apigw.Response{}, &fault.Fault{Kind: fault.InvalidPathAddress, Part: "senderAddress", Value: sender}
 	}
-	status, infos, header := entry.Status, []resource.DeliveryInfo{}, map[string]string{}
-	switch {
-	case status == "" && entry.State == ledger.Refused:
-		status = ledger.DeliveryImpossible
-	case status == "" && entry.State == ledger.Done:
-		status = ledger.MessageWaiting
-	case status == "": // each of the six would say that the message was sent, or that it was not
+	status, infos, header := resource.DeliveryStatus(entry), []resource.DeliveryInfo{}, map[string]string{}
+	if status == "" {
 		header[oneapi.HeaderRetryAfter] = unknownRetryAfter
-	}
-	if status != "" {
+	} else {
 		infos = append(infos, resource.DeliveryInfo{Address: entry.Request.Address, DeliveryStatus: status})
 	}
 	body := strictjson.Marshal(map[string]deliveryInfoList{"deliveryInfoList": {

@@ -7,14 +7,15 @@ import (
 
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/resource"
 )
 
 // The states of a notification.
 const (
-	DeliveryDelivered  = "delivered"
-	DeliveryWaiting    = "waiting"
-	DeliveryDeadLetter = "dead-letter"
-	DeliveryParked     = "parked"
+	DeliveryDelivered  = resource.DeliveryDelivered
+	DeliveryWaiting    = resource.DeliveryWaiting
+	DeliveryDeadLetter = resource.DeliveryDeadLetter
+	DeliveryParked     = resource.DeliveryParked
 )
 
 // Notification is a notification of a transaction.

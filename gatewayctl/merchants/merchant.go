@@ -186,7 +186,7 @@ func (c *merchantResume) Run(s *session.Session, p *merchant.Profile) error {
 
 // entitlements are the parts of a profile that people set. A list that is given replaces the stored one.
 type entitlements struct {
-	Operations  []string `name:"operation" enum:"charge,pay,sms" placeholder:"NAME" help:"charge, pay, sms."`
+	Operations  []string `name:"operation" enum:"${operations}" placeholder:"NAME" help:"${enum}."`
 	Countries   []string `name:"country" placeholder:"CODE" help:"Countries (alpha-2), the home country first."`
 	Operators   []string `name:"operator" placeholder:"NAME" help:"Operators, in the order of preference."`
 	OnBehalfOf  []string `name:"on-behalf-of" placeholder:"TEXT" help:"Values of a charge's onBehalfOf."`

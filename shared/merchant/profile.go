@@ -22,6 +22,20 @@ const (
 	OperationSMS    = string(ledger.SMS)
 )
 
+// The entitlements of reading and resending (decision "merchant-reports"). No profile has them until it is given them.
+const (
+	OperationReport    = "report"    // lists its own transactions
+	OperationOperators = "operators" // lists its operators and their health
+	OperationResend    = "resend"    // has a notification sent again
+)
+
+// Operations lists all of these, those that move money or send first.
+func Operations() []string {
+	return []string{
+		OperationCharge, OperationPay, OperationSMS, OperationReport, OperationOperators, OperationResend,
+	}
+}
+
 // The statuses of a merchant.
 const (
 	StatusActive    = "active"

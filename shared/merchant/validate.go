@@ -39,8 +39,8 @@ func (l *errorList) add(format string, values ...any) { *l = append(*l, fmt.Erro
 
 func (e *Entitlements) validate(errs *errorList) {
 	for _, operation := range e.Operations {
-		if !slices.Contains([]string{OperationCharge, OperationPay, OperationSMS}, operation) {
-			errs.add("operation %q is not charge, pay or sms", operation)
+		if !slices.Contains(Operations(), operation) {
+			errs.add("operation %q is not one of %s", operation, strings.Join(Operations(), ", "))
 		}
 	}
 	for _, code := range e.Countries {

@@ -85,6 +85,11 @@ type Capabilities struct {
 	OTPRule OTPRule
 	// ShortCodes are those that a payer dials to approve a payment: "mtn CI *133#". Without one the payer gets a push.
 	ShortCodes []string
+	// CodesFirst are dialled by a payer before the payment, to make the one-time code that approves it:
+	// "orange BF *144*4*6*{amount}#". There otp_code is needed, and the platform's other payers need none.
+	CodesFirst []string
+	// PageTakesCode is true if the payer types a one-time code on the platform's page, made on the phone before.
+	PageTakesCode bool
 	// SendsUserSMS is true if the platform itself sends the payer's SMS after a payment.
 	SendsUserSMS bool
 	// UserSMSTemplates are the texts of that SMS if the gateway sends it.
@@ -112,12 +117,23 @@ func (c Capabilities) Reaches(operatorName, country string) bool {
 
 // ShortCode returns what a payer of an operator in a country (alpha-2) dials to approve a payment, "" for a push.
 func (c Capabilities) ShortCode(operatorName, country string) string {
-	for _, line := range c.ShortCodes {
+	return findDialled(c.ShortCodes, operatorName, country)
+}
+
+// findDialled returns the third word of the line whose first two are an operator and a country, "" for none.
+func findDialled(lines []string, operatorName, country string) string {
+	for _, line := range lines {
 		if code, found := strings.CutPrefix(line, operatorName+" "+country+" "); found {
 			return code
 		}
 	}
 	return ""
+}
+
+// CodeFirst returns what a payer dials to make the one-time code before the payment, with {amount} for the amount. It
+// is "" for an operator and a country (alpha-2) that need no code.
+func (c Capabilities) CodeFirst(operatorName, country string) string {
+	return findDialled(c.CodesFirst, operatorName, country)
 }
 
 // Countries lists the countries (alpha-2) of the platform, each once.

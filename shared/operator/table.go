@@ -36,7 +36,7 @@ var capabilityTable = []Capabilities{
 		Platform: "orange-webpay", DriverName: "orangewebpay",
 		Reach:      []Reach{{"orange", []string{"CI", "BF", "CM", "SN"}}},
 		Operations: []string{AccountPay}, Channels: []string{"web"}, HasStatusLookup: true,
-		LookupNeedsDriverData: true, OTPRule: OTPUnused, SendsUserSMS: true, MaxCallbackURL: 120,
+		LookupNeedsDriverData: true, OTPRule: OTPUnused, PageTakesCode: true, SendsUserSMS: true, MaxCallbackURL: 120,
 	},
 	{
 		Platform: "wave-checkout", DriverName: "wave", Reach: []Reach{{"wave", []string{"SN", "CI", "BF"}}},
@@ -66,7 +66,8 @@ var capabilityTable = []Capabilities{
 		ShortCodes: []string{
 			"mtn CI *133#", "orange CI #120#", "orange SN #144#", "free SN #150#", "moov BF *555*6#",
 		},
-		StaticCallbacks: true, // OTPOptional: Orange in Burkina Faso needs a code
+		CodesFirst:      []string{"orange BF *144*4*6*{amount}#"}, // published in 2018
+		StaticCallbacks: true,
 	},
 	{
 		Platform: "flouci-checkout", DriverName: "flouci", Reach: []Reach{{"flouci", []string{"TN"}}},

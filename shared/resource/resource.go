@@ -131,6 +131,19 @@ type DeliveryInfo struct {
 	DeliveryStatus ledger.Status `json:"deliveryStatus"`
 }
 
+// DeliveryStatus is the delivery status of an SMS in its lookup; "" while each of the six would say that the message
+// was sent, or that it was not (decision "sms-delivery-infos").
+func DeliveryStatus(e *ledger.Entry) ledger.Status {
+	switch {
+	case e.Status == "" && e.State == ledger.Refused:
+		return ledger.DeliveryImpossible
+	case e.Status == "" && e.State == ledger.Done:
+		return ledger.MessageWaiting
+	default:
+		return e.Status
+	}
+}
+
 // Body writes the JSON. It fills in the end user.
 func (c Charge) Body() []byte {
 	c.EndUserID = EndUserID
