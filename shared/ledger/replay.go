@@ -43,6 +43,44 @@ func (o *Outbox) ReplayNotification(id string, now time.Time) bool {
 	return true
 }
 
+// MaxResends is the number of remembered replays from which on a merchant's resend is refused. It leaves the other half
+// of MaxReplays to engineers, so that no merchant displaces a record.
+const MaxResends = MaxReplays / 2
+
+// ResendRefusal is why a merchant's resend changes nothing; "" if it is queued. The values are X-Error-Reason.
+type ResendRefusal string
+
+// The refusals.
+const (
+	ResendNoNotification ResendRefusal = "no-notification"        // the entry has none with this id
+	ResendOutstanding    ResendRefusal = "outstanding"            // a notification of the entry waits, or is parked
+	ResendLaterStatus    ResendRefusal = "later-status-delivered" // this status would come after a later one
+	ResendTooOften       ResendRefusal = "resent-too-often"
+)
+
+// ResendNotification sends a delivered notification or a dead letter again for its merchant, as ReplayNotification
+// does. It refuses while another notification waits: so at most one is outstanding, and none is on its way beside it
+// (decision "notification-order"). The address follows the profile again.
+func (o *Outbox) ResendNotification(id string, now time.Time) ResendRefusal {
+	all := slices.Concat(o.Delivered, o.Waiting)
+	at := slices.IndexFunc(all, func(n Notification) bool { return n.ID == id })
+	if at < 0 {
+		return ResendNoNotification
+	}
+	isLater := func(n Notification) bool { return n.Status.progress() > all[at].Status.progress() }
+	switch {
+	case o.Head() != nil:
+		return ResendOutstanding
+	case slices.ContainsFunc(o.Delivered, isLater):
+		return ResendLaterStatus
+	case len(o.Replays) >= MaxResends:
+		return ResendTooOften
+	}
+	o.SelectAddress(false)
+	o.ReplayNotification(id, now)
+	return ""
+}
+
 // SendNow sends the head of the outbox now, although it waits for a later attempt or is parked. It starts again from
 // its first attempt, as a replay does, so that a manual send never uses up the schedule. It returns whether the head
 // waited (see Waits).

@@ -139,3 +139,56 @@ func TestReplaysAreBounded(t *testing.T) {
 		t.Errorf("the last replay is forgotten: %+v", r)
 	}
 }
+
+// decision "resend": a resend is a replay of what is delivered or dead, if nothing else is on its way.
+func TestResendNotification(t *testing.T) {
+	now := start.Add(time.Hour)
+	const all = "done DeliveredToTerminal 201:done"
+	const last = " notify:DeliveredToTerminal delivered:MessageWaiting delivered:DeliveredToNetwork due:1h1m0s"
+	for _, c := range []struct {
+		name   string
+		before func(*ledger.Entry)
+		resend ledger.Status
+		want   ledger.ResendRefusal
+		after  string // of the summary, if it is queued
+	}{
+		{"the last delivered one", func(e *ledger.Entry) {
+			for _, s := range []ledger.Status{waiting, network, terminal} {
+				e.Outbox.MarkDelivered(id(e, s), start)
+			}
+		}, terminal, "", last},
+		{"a dead letter after delivered ones", func(e *ledger.Entry) {
+			e.Outbox.MarkDelivered(id(e, waiting), start)
+			e.Outbox.MarkDelivered(id(e, network), start)
+			e.Outbox.DeadLetter(id(e, terminal), "attempts", start)
+		}, terminal, "", last},
+		{"one before a delivered one", func(e *ledger.Entry) {
+			for _, s := range []ledger.Status{waiting, network, terminal} {
+				e.Outbox.MarkDelivered(id(e, s), start)
+			}
+		}, network, ledger.ResendLaterStatus, ""},
+		{"one waits", func(e *ledger.Entry) { e.Outbox.MarkDelivered(id(e, waiting), start) }, waiting,
+			ledger.ResendOutstanding, ""},
+		{"one is parked", func(e *ledger.Entry) { e.Outbox.Park(start) }, waiting, ledger.ResendOutstanding, ""},
+		{"no such one", func(*ledger.Entry) {}, ledger.DeliveryImpossible, ledger.ResendNoNotification, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := message(waiting, network, terminal)
+			c.before(e)
+			before := e.Clone()
+			if got := e.Outbox.ResendNotification(id(e, c.resend), now); got != c.want {
+				t.Fatalf("refused as %q, want %q", got, c.want)
+			}
+			if c.want != "" {
+				if diff := cmp.Diff(before, e); diff != "" {
+					t.Errorf("a refusal changed the entry (-before +after):\n%s", diff)
+				}
+				return
+			}
+			assertSummary(t, "resend of "+string(c.resend), e, all+c.after)
+			if again := e.Outbox.ResendNotification(id(e, c.resend), now); again != ledger.ResendOutstanding {
+				t.Errorf("twice: %q, want outstanding", again)
+			}
+		})
+	}
+}

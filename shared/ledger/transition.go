@@ -85,6 +85,7 @@ const (
 	RecordPostAndUserSMS
 	Replay
 	SendNow
+	Resend
 	ResolveManually
 	CloseUnknowable
 	EndRetention
@@ -296,6 +297,10 @@ var rows = [...]Row{
 	SendNow: {"send now", "gatewayctl/deliveries",
 		"the first notification is parked, or its next attempt is more than a minute away, and no attempt can be " +
 			"in progress",
+		nil, PartAddress | PartOutbox | PartDeliveries | PartReplays},
+	Resend: {"resend", "functions/resend",
+		"its merchant requests it: the notification is delivered or a dead letter, no other one waits, no later " +
+			"status was delivered, and it was not replayed too often ([resend](unspecified.md#resend))",
 		nil, PartAddress | PartOutbox | PartDeliveries | PartReplays},
 	ResolveManually: {"manual resolution", "gatewayctl/transactions",
 		"no lease ran in the last 2 minutes, no later attempt was made since the command read the entry, and the " +
