@@ -260,6 +260,7 @@ type demoMerchant struct {
 	gwToken   string
 	gwAlias   string // the last four digits select the outcome of a charge: success
 	limited   bool
+	reads     bool // may list its transactions and its operators, and have notifications sent again
 }
 
 // The limits of the third demo merchant.
@@ -269,13 +270,15 @@ const (
 	demoDailyXOF          = 1_000_000
 )
 
-// demoMerchants are the three merchants of run.json, in its order. The second one may not use Tunisia, and the third
-// one has limits.
+// demoMerchants are the three merchants of run.json, in its order. Only the first one has every entitlement. The second
+// one may not use Tunisia, and the third one has limits.
 func demoMerchants() []demoMerchant {
 	all := market.Alpha2s()
 	withoutTunisia := slices.DeleteFunc(slices.Clone(all), func(code string) bool { return code == "TN" })
 	return []demoMerchant{
-		{name: "DemoShop", countries: all, gwToken: "demo-gw-token", gwAlias: "demo-alias-2000"},
+		{
+			name: "DemoShop", countries: all, gwToken: "demo-gw-token", gwAlias: "demo-alias-2000", reads: true,
+		},
 		{name: "OtherShop", countries: withoutTunisia, gwToken: "other-gw-token", gwAlias: "other-alias-2000"},
 		{
 			name: "LimitedShop", countries: all, gwToken: "limited-gw-token", gwAlias: "limited-alias-2000",
@@ -351,6 +354,9 @@ func issueCredentials(profile *merchant.Profile, ring *keyring.Ring, now time.Ti
 
 func (d demoMerchant) grantPermissions(p *merchant.Profile) {
 	p.Operations = []string{merchant.OperationCharge, merchant.OperationPay, merchant.OperationSMS}
+	if d.reads {
+		p.Operations = merchant.Operations()
+	}
 	p.Countries, p.Operators = d.countries, operator.Names()
 	p.OnBehalfOf = []string{d.name}
 	if d.limited {

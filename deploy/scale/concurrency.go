@@ -94,7 +94,9 @@ func loadAccount(path, value, share string) (account, error) {
 }
 
 // tableColumns are the functions in the order of the table.
-var tableColumns = [...]string{"charge", "pay", "sms", "status", "token", "notif", "receipt", "relay", "sweep"}
+var tableColumns = [...]string{
+	"charge", "pay", "sms", "status", "token", "report", "resend", "notif", "receipt", "relay", "sweep",
+}
 
 func concurrencyTable(all []account) string {
 	var b strings.Builder

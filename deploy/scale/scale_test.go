@@ -131,7 +131,7 @@ func TestExplicitParametersWin(t *testing.T) {
 	parameters := map[string]string{"AccountConcurrency": "1000", "StreamParallelism": "3", "Sweeps": "2"}
 	names := map[string]string{
 		"charge": "Charge", "pay": "Pay", "sms": "Sms", "status": "Status", "token": "Token", "notif": "Notif",
-		"receipt": "Receipt", "relay": "Relay", "sweep": "Sweep",
+		"receipt": "Receipt", "relay": "Relay", "sweep": "Sweep", "report": "Report", "resend": "Resend",
 	}
 	for _, name := range names {
 		parameters[name+"Concurrency"] = "7"
