@@ -12,6 +12,8 @@ import (
 	"mobilegateway/functions/notif"
 	"mobilegateway/functions/pay"
 	"mobilegateway/functions/receipt"
+	"mobilegateway/functions/report"
+	"mobilegateway/functions/resend"
 	"mobilegateway/functions/sms"
 	"mobilegateway/functions/status"
 	"mobilegateway/functions/token"
@@ -25,6 +27,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
+	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/secret"
 	"mobilegateway/shared/strictjson"
 )
@@ -79,6 +82,13 @@ func newGateway(t testing.TB) *gateway {
 	lookup := &status.StatusHandler{
 		Merchants: k.Merchants, Reader: k.Ledger, References: k.Ledger, Now: k.Clock.Now,
 	}
+	lists := &report.Handler{
+		Merchants: k.Merchants, Days: k.Ledger, Entries: k.Ledger,
+		Accounts: credentials.NewReader(secret.Static(`{}`), k.Clock.Now, operator.CheckBaseURL),
+		Circuits: storetest.NewCircuits(), Now: k.Clock.Now,
+	}
+	resends := &resend.Handler{Merchants: k.Merchants, Book: k.Book, Days: k.Ledger, Now: k.Clock.Now}
+	k.UpdateDemo(func(p *merchant.Profile) { p.Operations = merchant.Operations() })
 	payments := &notif.CallbackHandler{
 		Verifier: k.CallbackKeys, Book: k.Book, Confirmer: k.Confirmer,
 		ClaimRecheckInterval: deliverytest.ClaimRecheckInterval, Now: k.Clock.Now,
@@ -86,7 +96,8 @@ func newGateway(t testing.TB) *gateway {
 	receipts := &receipt.ReceiptHandler{
 		Verifier: k.CallbackKeys, Book: k.Book, Operators: k.Confirmer.Operators, Messages: k.Ledger, Now: k.Clock.Now,
 	}
-	k.Serve("contract", append(slices.Concat(lookup.Routes(), payments.Routes(), receipts.Routes()),
+	k.Serve("contract", append(slices.Concat(lookup.Routes(), lists.Routes(), payments.Routes(), receipts.Routes()),
+		resends.Route(),
 		(&charge.Operation{
 			Pipeline: k.Pipeline, ServiceID: operationtest.ServiceID,
 		}).Route(),

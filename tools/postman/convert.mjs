@@ -20,11 +20,12 @@ const headers = {
 };
 const parameters = {
   transactionId: "{{transactionId}}", requestId: "{{requestId}}", orderId: "{{merchant}}_{{order}}",
+  webhookId: "{{webhookId}}",
 };
 const queries = { clientCorrelator: "charge-{{order}}" }; // all other query parameters are left out
 const names = ["baseUrl", "accessToken", "clientId", "clientSecret", "merchant", "onBehalfOf", "serviceId",
   "applicationId", "contactId", "gwToken", "gwAlias", "notifyUrl", "order", "transactionId",
-  "requestId"];
+  "requestId", "webhookId"];
 
 const description = `Made from docs/openapi.yaml by make postman.
 
@@ -36,12 +37,19 @@ is a retry. Never change it after a 504 or a 404: they do not show that nothing 
 
 const script = (listen, ...exec) => ({ listen, script: { type: "text/javascript", exec } });
 const success = [
-  "pm.test('the response is a success', () => pm.expect(pm.response.code).to.be.oneOf([200, 201]));",
+  "pm.test('the response is a success', () => pm.expect(pm.response.code).to.be.oneOf([200, 201, 202]));",
   "const body = pm.response.code < 300 ? pm.response.json() : {};",
   "const charged = body.amountTransaction?.serverReferenceCode;",
   "if (charged) pm.collectionVariables.set('transactionId', charged);",
   "const sent = body.outboundSMSMessageRequest?.resourceURL?.split('/').at(-2);",
   "if (sent) pm.collectionVariables.set('requestId', sent);",
+  "const hooks = body.transactions?.flatMap((row) => row.notifications).filter((hook) => hook.state === 'delivered');",
+  "if (hooks?.length) pm.collectionVariables.set('webhookId', hooks[0].webhook_id);",
+  "const lists = Number(pm.variables.get('lists') ?? 0) + 1; // the payment's notification comes after a second",
+  "if (hooks && !hooks.length && lists < 500) {",
+  "  pm.variables.set('lists', lists);",
+  "  pm.execution.setNextRequest(pm.info.requestName);",
+  "}",
 ];
 
 function replaceValues(text) {
