@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,7 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"mobilegateway/local"
 	"mobilegateway/proof/contract"
 	"mobilegateway/proof/kits/localtest"
 )
@@ -19,7 +22,14 @@ import (
 // curlSample is the curl command of one operation of the contract.
 type curlSample struct{ operation, method, path, command string }
 
-// curlSamples returns the commands of all operations. Requests come before lookups, and lookups before callbacks.
+// resendSample needs the webhook-id of a notification that was delivered: that of an order of its own.
+const (
+	resendSample  = "resendNotification"
+	orderOfResend = "3002"
+)
+
+// curlSamples returns the commands of all operations. Requests come before lookups, lookups before callbacks, and
+// resendSample is the last.
 func curlSamples(t *testing.T) []curlSample {
 	t.Helper()
 	document, err := contract.Load(filepath.Join(rootDir, "docs", "openapi.yaml"))
@@ -42,7 +52,8 @@ func curlSamples(t *testing.T) []curlSample {
 		found = append(found, curlSample{o.ID, strings.ToLower(o.Method), o.Path, command})
 	}
 	rank := func(s curlSample) string {
-		return fmt.Sprint(strings.HasPrefix(s.path, "/callbacks/"), s.method == "get", s.path)
+		isCallback := strings.HasPrefix(s.path, "/callbacks/")
+		return fmt.Sprint(s.operation == resendSample, isCallback, s.method == "get", s.path)
 	}
 	slices.SortFunc(found, func(a, b curlSample) int { return cmp.Compare(rank(a), rank(b)) })
 	return found
@@ -69,6 +80,10 @@ func checkCurlSamples(t *testing.T, gateway *localtest.Gateway) []string {
 			}
 			variables["CALLBACK_URL"] = callbackURL(t, i.SandboxURL, key[sample.operation])
 		}
+		if sample.operation == resendSample {
+			variables["ORDER"] = orderOfResend
+			variables["WEBHOOK_ID"] = payForWebhookID(t, i, i.Merchant+"_"+orderOfResend)
+		}
 		command := exec.CommandContext(t.Context(), "bash", "-euc", sample.command)
 		command.Env = environment()
 		for name, value := range variables {
@@ -85,7 +100,51 @@ func checkCurlSamples(t *testing.T, gateway *localtest.Gateway) []string {
 			}
 		}
 	}
-	return []string{"charge-" + order, "sms-" + order, i.Merchant + "_" + order}
+	return []string{"charge-" + order, "sms-" + order, i.Merchant + "_" + order, i.Merchant + "_" + orderOfResend}
+}
+
+// payForWebhookID pays an order, waits until its notification is delivered to the inbox, and returns the id. The
+// address of the other samples does not exist.
+func payForWebhookID(t *testing.T, i local.Info, order string) string {
+	t.Helper()
+	header := http.Header{
+		"Authorization": {"Bearer " + i.AccessToken}, "Content-Type": {"application/json"},
+		"Mno-Name": {"sandbox"}, "Country-Code": {"CI"}, "Channel": {"ussd"}, "Lang": {"fr"},
+	}
+	body := `{"currency":"XOF","order_id":"` + order + `","amount":"1000","return_url":"` + i.InboxURL +
+		`/back","cancel_url":"` + i.InboxURL + `/no","notif_url":"` + i.InboxURL +
+		`/notifications","reference":"R","state":"s","user_msisdn":"+2250700002000"}`
+	if status, _, text := localtest.Send(t, http.MethodPost, i.BaseURL+"/mobilemoney/v1", body, header); status != 201 {
+		t.Fatalf("the payment for a resend: %d %s", status, text)
+	}
+	address := i.BaseURL + "/reports/v1/transactions?operation=pay&status=successful&limit=100"
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	var report struct {
+		Transactions []struct {
+			ID            string
+			Notifications []struct {
+				WebhookID string `json:"webhook_id"`
+				State     string
+			}
+		}
+	}
+	for range 300 {
+		_, _, text := localtest.Send(t, http.MethodGet, address, "", header)
+		if err := json.Unmarshal([]byte(text), &report); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		for _, transaction := range report.Transactions {
+			for _, n := range transaction.Notifications {
+				if transaction.ID == order && n.State == "delivered" {
+					return n.WebhookID
+				}
+			}
+		}
+		<-poll.C
+	}
+	t.Fatalf("no notification of %s is delivered after 30 s", order)
+	return ""
 }
 
 // callbackURL returns the URL that the gateway sent to the operator with a transaction.

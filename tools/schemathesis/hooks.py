@@ -1,7 +1,7 @@
 """Applies the rules of the contract's extensions, which OpenAPI cannot state, to each valid case.
 
-Invalid cases are sent unchanged. Lookups and callbacks get the paths of one payment and one message, because only the
-gateway can create valid paths for them.
+Invalid cases are sent unchanged. Lookups, callbacks and resends get the paths of one payment and one message, because
+only the gateway can create valid paths for them.
 """
 
 import functools
@@ -99,7 +99,8 @@ def text_fits(value):
 
 @functools.cache
 def valid_paths():
-    """Creates a payment and a message. Returns the path parameters of their callbacks and of the SMS lookup."""
+    """Creates a payment and a message. Returns the path parameters of their callbacks, of the SMS lookup, and of the
+    resend of the payment's notification."""
     key = str(uuid.uuid4().int)[:12]
     bearer = {"Authorization": "Bearer " + RUN["access_token"]}
     order = RUN["merchant"] + "_" + key
@@ -125,7 +126,20 @@ def valid_paths():
         "reportPayment": dict(zip(("operator", "orderId", "token"), payment)),
         "reportDelivery": dict(zip(("operator", "requestId", "token"), receipt)),
         "getDeliveryInfos": {"senderAddress": sender, "requestId": message.headers["Location"].split("/")[-2]},
+        "resendNotification": {"webhookId": webhook_id(base, bearer, order)},
     }
+
+
+def webhook_id(base, bearer, order):
+    """Returns the webhook-id of the payment's notification, once the payment has one."""
+    for _ in range(100):
+        page = requests.get(base + "/reports/v1/transactions", params={"operation": "pay", "limit": 100}, timeout=30,
+                            headers=bearer).json()
+        for row in page["transactions"]:
+            if row["id"] == order and row["notifications"]:
+                return row["notifications"][0]["webhook_id"]
+        time.sleep(0.1)
+    raise RuntimeError("the payment " + order + " has no notification: look at the log of relay")
 
 
 def callback_segments(key):
@@ -171,16 +185,24 @@ def set_one_key(case):
     case.query = {"clientCorrelator": "c-1001" if key is None else key}
 
 
+def drop_cursor(case):
+    """Removes the cursor, which only the gateway can make."""
+    if case.query:
+        case.query.pop("cursor", None)
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     name = operation_id(case)
     if case.meta is None:
         return
-    needs_path = name in ("reportPayment", "reportDelivery", "getDeliveryInfos")
+    needs_path = name in ("reportPayment", "reportDelivery", "getDeliveryInfos", "resendNotification")
     if needs_path and not case.meta.is_negative_at(ParameterLocation.PATH):
         case.path_parameters = dict(valid_paths()[name])
     if name == "findCharge" and not case.meta.is_negative_at(ParameterLocation.QUERY):
         set_one_key(case)
+    if name == "listTransactions" and not case.meta.is_negative_at(ParameterLocation.QUERY):
+        drop_cursor(case)
     if not case.meta.generation.mode.is_positive:
         return
     if name == "issueToken":
