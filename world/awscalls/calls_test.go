@@ -96,6 +96,11 @@ func TestPermissions(t *testing.T) {
 		"invalid JSON":     {dynamoDB + "GetItem", `{`, []string{"dynamodb:GetItem *"}},
 		"a stream":         {"DynamoDBStreams_20120810.GetRecords", `{}`, []string{"dynamodb:GetRecords *"}},
 		"a batch": {
+			dynamoDB + "BatchGetItem",
+			`{"RequestItems":{"p-Ledger":{"Keys":[{"pk":{"S":"pay#1"}},{"pk":{"S":"pay#2"}},{"pk":{"S":"sms#1"}}]}}}`,
+			[]string{"dynamodb:BatchGetItem LedgerTable pay", "dynamodb:BatchGetItem LedgerTable sms"},
+		},
+		"a batch without keys": {
 			dynamoDB + "BatchGetItem", `{"RequestItems":{"p-Ledger":{}}}`, []string{"dynamodb:BatchGetItem *"},
 		},
 		"a transaction": {

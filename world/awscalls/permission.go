@@ -14,19 +14,30 @@ type tableRequest struct {
 	tableItem
 	IndexName     string
 	TransactItems []map[string]tableItem // of transactions, by kind of write
+	RequestItems  map[string]batch       // of a BatchGetItem, by table
+}
+
+// batch has the keys of a BatchGetItem in one table.
+type batch struct {
+	Keys []itemKey
+}
+
+// itemKey is the partition key of every table.
+type itemKey struct {
+	PK struct{ S string } `json:"pk"`
 }
 
 // tableItem names an item: by its key, or by its content for a put.
 type tableItem struct {
 	TableName string
-	Key, Item struct {
-		PK struct{ S string } `json:"pk"` // the partition key of every table
-	}
+	Key, Item itemKey
 }
 
 // kind returns the item's kind, "" if the request names no item.
-func (i tableItem) kind() string {
-	kind, _, _ := strings.Cut(cmp.Or(i.Key.PK.S, i.Item.PK.S), "#")
+func (i tableItem) kind() string { return cmp.Or(i.Key.kind(), i.Item.kind()) }
+
+func (k itemKey) kind() string {
+	kind, _, _ := strings.Cut(k.PK.S, "#")
 	return kind
 }
 
@@ -48,6 +59,12 @@ func (r *Recorder) tableCalls(operation string, body []byte) []Call {
 				call := Call{Action: name, Resource: r.logicalID(operand.TableName), Kind: operand.kind()}
 				needed = append(needed, call)
 			}
+		}
+	}
+	for table, read := range in.RequestItems {
+		for _, key := range read.Keys {
+			call := Call{Action: "dynamodb:" + operation, Resource: r.logicalID(table), Kind: key.kind()}
+			needed = append(needed, call)
 		}
 	}
 	if len(needed) > 0 {
