@@ -2,6 +2,7 @@ package iamcheck_test
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -230,6 +231,53 @@ func (g *gateway) loseResponses(t *testing.T, notify string) {
 	g.mustSend(t, http.StatusGatewayTimeout, http.MethodPost, g.info.BaseURL+smsPath, body, header)
 }
 
+// readAndResend lists the first merchant's transactions and operators, and has a notification of each operation sent
+// again. The merchant gets a rate, so that the requests are counted.
+func (g *gateway) readAndResend(t *testing.T) {
+	t.Helper()
+	g.changeProfile(t, g.info.MerchantCredentials, func(p *merchant.Profile) { p.RequestsPerSecond = 1000 })
+	g.mustSend(t, http.StatusOK, http.MethodGet, g.info.BaseURL+"/operators/v1", "", nil)
+	resent := map[string]bool{}
+	for deadline := time.Now().Add(deliveryTimeout); len(resent) < 3; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %v have a notification to send again", resent)
+		}
+		for _, row := range g.listTransactions(t) {
+			for _, n := range row.Notifications {
+				if resent[row.Operation] || n.State == "waiting" || n.State == "parked" {
+					continue
+				}
+				address := g.info.BaseURL + "/notifications/v1/" + n.WebhookID + "/resend"
+				status, _, _ := localtest.Send(t, http.MethodPost, address, "",
+					http.Header{"Authorization": {"Bearer " + g.info.AccessToken}})
+				if status == http.StatusAccepted { // not after a later status of an SMS
+					resent[row.Operation] = true
+				}
+			}
+		}
+	}
+}
+
+// reportedTransaction has the fields of a listed transaction that readAndResend needs.
+type reportedTransaction struct {
+	Operation     string
+	Notifications []struct {
+		WebhookID string `json:"webhook_id"`
+		State     string
+	}
+}
+
+func (g *gateway) listTransactions(t *testing.T) []reportedTransaction {
+	t.Helper()
+	status, _, text := localtest.Send(t, http.MethodGet, g.info.BaseURL+"/reports/v1/transactions?limit=100", "",
+		http.Header{"Authorization": {"Bearer " + g.info.AccessToken}})
+	var list struct{ Transactions []reportedTransaction }
+	if err := json.Unmarshal([]byte(text), &list); status != http.StatusOK || err != nil {
+		t.Fatalf("the list: status %d, %v: %s", status, err, text)
+	}
+	return list.Transactions
+}
+
 // newShop returns a merchant's server. It fails the first attempt of each notification, so that the sweep delivers it.
 // /gone responds 410 at once, and /left at the second attempt.
 func newShop(t *testing.T) string {
@@ -275,6 +323,7 @@ func TestRolesMatchObservedCalls(t *testing.T) {
 	g.loseResponses(t, newShop(t)+"/")
 	g.exceedLimits(t, newShop(t)+"/")
 	g.sendWithoutRoute(t, shop+"/")
+	g.readAndResend(t)
 
 	deployed, err := roles.Load(filepath.Join("..", "..", "template.yaml"))
 	if err != nil {
