@@ -39,6 +39,8 @@ type page struct {
 	key    *expression        // the condition of the key, nil for all
 	filter *expression
 	output *expression // the projection, nil for all
+
+	backwards bool // from the last item of the partition to its first
 }
 
 // read returns a page of sorted candidates, as the part that both outputs have. The items that match a condition of the
@@ -104,11 +106,14 @@ func (db *Database) Query(in *dynamodb.QueryInput, lag Lag) (*dynamodb.QueryOutp
 		key: expressions[0], filter: expressions[1], output: expressions[2],
 	}
 	partition := p.partition(t.indexes[p.index].hash)
-	if in.ScanIndexForward != nil {
-		notModelled("a query backwards")
-	}
+	p.backwards = in.ScanIndexForward != nil && !*in.ScanIndexForward
 	p.setStart(in.ExclusiveStartKey, partition)
-	return p.read(db.partition(t, p.index, partition, lag)), nil
+	candidates := db.partition(t, p.index, partition, lag)
+	if p.backwards {
+		candidates = slices.Clone(candidates)
+		slices.Reverse(candidates)
+	}
+	return p.read(candidates), nil
 }
 
 // partition returns the value that the key's condition has for the partition key.
@@ -142,6 +147,10 @@ func (p *page) setStart(startKey Item, partition string) {
 		refuse("the start key %s is not one of the partition %q", ItemJSON(startKey), partition)
 	}
 	compare := comparePositions(p.index)
+	if p.backwards {
+		p.start = func(s *stored) bool { return compare(s, from) < 0 }
+		return
+	}
 	p.start = func(s *stored) bool { return compare(s, from) > 0 }
 }
 

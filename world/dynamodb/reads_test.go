@@ -50,12 +50,16 @@ func drawQuery(t *rapid.T) step {
 			input.ExpressionAttributeValues[":low"] = dynamoitem.Number(1)
 		}
 	}
+	if direction := rapid.IntRange(-1, 1).Draw(t, "direction"); direction != 0 {
+		input.ScanIndexForward = aws.Bool(direction > 0)
+	}
 	if rapid.Bool().Draw(t, "filtered") {
 		input.FilterExpression = aws.String("begins_with(pk, :prefix)")
 		input.ExpressionAttributeValues[":prefix"] = text("pay#")
 	}
-	name := fmt.Sprintf("query %s: %s %s limit %d filter %q", *input.IndexName, *input.KeyConditionExpression,
-		image(input.ExpressionAttributeValues), *input.Limit, aws.ToString(input.FilterExpression))
+	name := fmt.Sprintf("query %s: %s %s limit %d filter %q forward %t", *input.IndexName,
+		*input.KeyConditionExpression, image(input.ExpressionAttributeValues), *input.Limit,
+		aws.ToString(input.FilterExpression), input.ScanIndexForward == nil || *input.ScanIndexForward)
 	return step{name, func(ctx context.Context, e engine) string { return queryPages(ctx, e, input, sort) }}
 }
 
