@@ -69,11 +69,14 @@ type DueQueue interface {
 	MoveDue(ctx context.Context, key Key, now, dueAt time.Time) error
 }
 
-// DayQuery selects a page of one partition of a merchant's UTC day, after Cursor; "" is the start.
+// DayQuery selects a page of one partition of a merchant's UTC day, after Cursor; "" is the start. From and Last, both
+// included, are times of that day, which zero leaves open.
 type DayQuery struct {
 	MerchantID string
 	Day        time.Time
 	Shard      int
+	From, Last time.Time
+	Newest     bool // the newest first, from the end of the partition
 	Cursor     string
 	Limit      int
 }
@@ -89,7 +92,8 @@ func (k DayKey) Cursor() string { return DaySort(k.CreatedAt) + "#" + k.Key.Stri
 
 // DayIndex is the part of a store that lists, exports and replays by time.
 type DayIndex interface {
-	// Day lists the keys of a partition in the order of creation, one page per call; next is "" at the end.
+	// Day lists the keys of a partition in the order of creation, or in its reverse, one page per call; next is "" at
+	// the end.
 	Day(ctx context.Context, query DayQuery) (keys []DayKey, next string, err error)
 }
 

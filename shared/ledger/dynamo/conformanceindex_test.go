@@ -150,6 +150,7 @@ func dayPages(t *testing.T, s *harness) {
 			t.Errorf("keys of the day with limit %d (-want +got):\n%s", limit, diff)
 		}
 	}
+	dayRanges(t, s, merchant, day, want)
 	for _, other := range []ledger.DayQuery{
 		{MerchantID: merchant + "x", Day: day}, {MerchantID: merchant, Day: day, Shard: 1},
 	} {
@@ -164,5 +165,55 @@ func dayPages(t *testing.T, s *harness) {
 	third := ledger.DayQuery{MerchantID: merchant, Day: day, Shard: 3, Limit: 10}
 	if keys, _, err := s.Day(context.Background(), third); err != nil || len(keys) != 1 || keys[0].Key != moved.Key {
 		t.Errorf("the third partition: %v, %v", keys, err)
+	}
+}
+
+// dayRanges reads parts of the day of dayPages from both ends. The order of keys with the same time is open.
+func dayRanges(t *testing.T, s *harness, merchant string, day time.Time, all []ledger.Key) {
+	twoHours := day.Add(2 * time.Hour)
+	for name, c := range map[string]struct {
+		query ledger.DayQuery
+		want  []ledger.Key
+	}{
+		"whole":              {ledger.DayQuery{}, all},
+		"from the second on": {ledger.DayQuery{From: day.Add(time.Hour)}, all[1:]},
+		"up to the second":   {ledger.DayQuery{Last: day.Add(time.Hour)}, all[:2]},
+		"between":            {ledger.DayQuery{From: day.Add(time.Millisecond), Last: twoHours}, all[1:4]},
+		"nothing": {ledger.DayQuery{
+			From: twoHours.Add(time.Millisecond), Last: twoHours.Add(time.Second),
+		}, nil},
+	} {
+		for _, newest := range []bool{false, true} {
+			query := c.query
+			query.MerchantID, query.Day, query.Newest, query.Limit = merchant, day, newest, 1
+			var got []ledger.DayKey
+			for more := true; more; more = query.Cursor != "" {
+				page, next, err := s.Day(context.Background(), query)
+				if err != nil || len(got) > len(all) {
+					t.Fatalf("%s, newest %t: %v, %v", name, newest, got, err)
+				}
+				got, query.Cursor = append(got, page...), next
+			}
+			isOrdered := slices.IsSortedFunc(got, func(a, b ledger.DayKey) int {
+				if newest {
+					a, b = b, a
+				}
+				return a.CreatedAt.Compare(b.CreatedAt)
+			})
+			sortedIDs := func(keys []ledger.Key) (ids []string) {
+				for _, key := range keys {
+					ids = append(ids, key.ID)
+				}
+				slices.Sort(ids)
+				return ids
+			}
+			var keys []ledger.Key
+			for _, found := range got {
+				keys = append(keys, found.Key)
+			}
+			if !isOrdered || !slices.Equal(sortedIDs(keys), sortedIDs(c.want)) {
+				t.Errorf("%s, newest %t: %v, want %v", name, newest, got, c.want)
+			}
+		}
 	}
 }

@@ -10,6 +10,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -274,6 +275,9 @@ func (s *Store) MoveDue(ctx context.Context, key ledger.Key, now, dueAt time.Tim
 	return dynamoitem.DescribeError(action, err)
 }
 
+// day is the length of a UTC day.
+const day = 24 * time.Hour
+
 // Day implements ledger.DayIndex: one query of the index "day". The last page may be empty. A cursor that Day did not
 // return, and no DayKey, is an error.
 func (s *Store) Day(ctx context.Context, query ledger.DayQuery) (keys []ledger.DayKey, next string, err error) {
@@ -283,6 +287,16 @@ func (s *Store) Day(ctx context.Context, query ledger.DayQuery) (keys []ledger.D
 		IndexName:                 aws.String(IndexDay),
 		KeyConditionExpression:    aws.String(attributeMerchantDay + " = :day"),
 		ExpressionAttributeValues: item{":day": partition},
+	}
+	if query.Newest {
+		in.ScanIndexForward = aws.Bool(false)
+	}
+	if !query.From.IsZero() || !query.Last.IsZero() {
+		in.KeyConditionExpression = aws.String(
+			attributeMerchantDay + " = :day AND " + attributeDaySort + " BETWEEN :from AND :last")
+		in.ExpressionAttributeValues[":from"] = dynamoitem.Text(ledger.DaySort(query.From)) // of none: midnight
+		in.ExpressionAttributeValues[":last"] = dynamoitem.Text(
+			ledger.DaySort(cmp.Or(query.Last, query.Day.UTC().Truncate(day).Add(day-time.Millisecond))))
 	}
 	if query.Cursor != "" {
 		if in.ExclusiveStartKey, err = startKey(partition, query.Cursor); err != nil {
@@ -311,7 +325,7 @@ func (s *Store) Day(ctx context.Context, query ledger.DayQuery) (keys []ledger.D
 }
 
 // decodeDayKey reads the key and the time of an item of the index "day".
-func decodeDayKey(of item, day time.Time) (ledger.DayKey, error) {
+func decodeDayKey(of item, in time.Time) (ledger.DayKey, error) {
 	key, err := decodeKey(of)
 	if err != nil {
 		return ledger.DayKey{}, err
@@ -321,7 +335,7 @@ func decodeDayKey(of item, day time.Time) (ledger.DayKey, error) {
 		return ledger.DayKey{}, errors.New("an item of the index has no time")
 	}
 	sinceMidnight := at.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)) // the date of a parsed time without one
-	return ledger.DayKey{Key: key, CreatedAt: day.UTC().Truncate(24 * time.Hour).Add(sinceMidnight)}, nil
+	return ledger.DayKey{Key: key, CreatedAt: in.UTC().Truncate(day).Add(sinceMidnight)}, nil
 }
 
 // startKey makes the key after which a page begins from a cursor of Day: a DaySort and a key.
