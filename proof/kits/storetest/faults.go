@@ -21,6 +21,7 @@ const (
 	FindMessage    Operation = "FindMessage"
 	Get            Operation = "Get"
 	GetAll         Operation = "GetAll"
+	GetBatch       Operation = "GetBatch"
 	DueKeys        Operation = "DueKeys"
 	MoveDue        Operation = "MoveDue"
 	Day            Operation = "Day"

@@ -161,6 +161,32 @@ func (l *Ledger) GetAll(ctx context.Context, keys []ledger.Key) ([]*ledger.Entry
 	})
 }
 
+// maxBatch is the service's limit of a batch.
+const maxBatch = 100
+
+// GetBatch reads entries in one call, as the tool's store does: those that exist, by their keys. It leaves none unread.
+func (l *Ledger) GetBatch(
+	ctx context.Context, keys []ledger.Key,
+) (found map[ledger.Key]*ledger.Entry, unread []ledger.Key, err error) {
+	found, err = run(ctx, &l.Faults, Call{Operation: GetBatch}, func() (map[ledger.Key]*ledger.Entry, error) {
+		if len(keys) > maxBatch {
+			return nil, fmt.Errorf("storetest: a batch of %d keys: the service reads %d", len(keys), maxBatch)
+		}
+		entries := map[ledger.Key]*ledger.Entry{}
+		for _, key := range keys {
+			e, err := l.store.Get(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			if e != nil {
+				entries[key] = e
+			}
+		}
+		return entries, nil
+	})
+	return found, nil, err
+}
+
 // ChargeOfReference implements ledger.ReferenceIndex.
 func (l *Ledger) ChargeOfReference(ctx context.Context, merchantID, referenceCode string) (string, error) {
 	key := ledger.Key{Kind: ledger.Reference, ID: ledger.ReferenceID(merchantID, referenceCode)}
