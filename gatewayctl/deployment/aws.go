@@ -118,6 +118,7 @@ func Connect(env System, p Names) (*Stores, error) {
 	stores := &Stores{
 		Merchants:      merchantdynamo.NewRegistry(tables, p.MerchantTable),
 		Ledger:         ledgerdynamo.New(tables, p.LedgerTable), // writes the plain form, which each program reads
+		Batches:        batchReader{tables, p.LedgerTable},
 		EndpointHealth: webhookdynamo.New(tables, p.LedgerTable, env.Now),
 		Secrets:        secretsManagerStore{secrets},
 		Sleep:          pause.For,

@@ -81,10 +81,22 @@ type Ledger interface {
 	ledger.ReferenceIndex
 }
 
+// MaxBatch is the maximum number of entries that one GetBatch reads: the service's limit.
+const MaxBatch = 100
+
+// BatchReader reads many entries in one call.
+type BatchReader interface {
+	// GetBatch reads up to MaxBatch different entries in one strongly consistent call. found has those that exist.
+	// unread are the keys that the table did not read in this call, because it throttles or the response is full.
+	GetBatch(ctx context.Context, keys []ledger.Key) (
+		found map[ledger.Key]*ledger.Entry, unread []ledger.Key, err error)
+}
+
 // Stores are the stores of one deployment.
 type Stores struct {
 	Merchants      merchant.Registry
 	Ledger         Ledger
+	Batches        BatchReader // of the ledger's table
 	EndpointHealth webhook.HealthStore
 	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
 	LookupRates    *limit.RateLimiter   // nil without LIMIT_TABLE: lookups are then not limited
