@@ -67,7 +67,8 @@ func New(t *testing.T) *Tool {
 // Stores returns the stores in memory.
 func (d *Tool) Stores() *deployment.Stores {
 	amounts := &dailyamount.Counter{Store: d.limits, Now: d.Clock(), Rand: d.random, Sleep: pause.For}
-	return &deployment.Stores{Merchants: d.Merchants, Ledger: d.Ledger, EndpointHealth: d.Health, DailyAmounts: amounts,
+	return &deployment.Stores{Merchants: d.Merchants, Ledger: d.Ledger, Batches: d.Ledger,
+		EndpointHealth: d.Health, DailyAmounts: amounts,
 		Circuits: &circuit.Writer{Store: d.Circuits, Now: d.Clock(), Rand: d.random},
 		Secrets:  d.Vault, Audit: d.Audit, AuditCopies: d.Audit,
 		Caller: func(context.Context) (string, error) { return "local:ama@host", nil }}
