@@ -69,7 +69,7 @@ type waiting struct {
 }
 
 type transactionCommands struct {
-	Find    transactions.Find `cmd:"" help:"Find transactions by an id, a key or a number."`
+	Find    transactions.Find `cmd:"" help:"Find transactions by a value, or by filters over all merchants."`
 	List    transactions.List `cmd:"" help:"List a merchant's transactions of today or other days."`
 	Payment struct {
 		Show transactions.ShowPayment `cmd:"" help:"Show a payment's history."`
@@ -258,7 +258,8 @@ func NewTool() (*Tool, error) {
 			"daily_amount_help": "Limit of charges and payments per UTC day: XOF=1000000; XOF=none for no limit.",
 			"day_shards_help": fmt.Sprintf("Partitions of the index of each day for new transactions, 1 to %d. "+
 				"One takes about 1000 writes a second.", merchant.MaxDayShards),
-			"find_since_help": "From this UTC day, yesterday or today on; the last 7 days if not given.",
+			"find_since_help": "From this UTC time (10:30, 2026-03-01T10:30) or day on. If not given: of a " +
+				"value the last 7 days, of filters today.",
 			"send_since_help": "With --merchant: the first UTC day, or RFC 3339 time, of the statuses.",
 			"route_channel_help": "Only this channel of pay. Without it the route is for the platform's channels " +
 				"that have no route of their own.",

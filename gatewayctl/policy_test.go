@@ -68,6 +68,7 @@ func TestPolicyMatchesCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.MustRun("list ShopA --day 2026-03-01", nil)
+	d.ExpectOutput("find --amount 1000 --since 2026-03-01", "ShopA_1")
 	d.MustRun("unknown list", nil)
 	d.Apply("unknown resolve pay ShopA_1 --as failed")
 	d.Apply("operator circuit open sandbox/a1")

@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/gatewayctl/entries"
 	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/search"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/merchant"
@@ -80,24 +81,49 @@ const findDays = 7
 
 // Find is the command find.
 type Find struct {
-	Value    string `arg:"" help:"An order_id, key, reference, id or telephone number."`
-	Merchant string `placeholder:"NAME" help:"Only this merchant's transactions; of all merchants if not given."`
+	Value string `arg:"" optional:"" help:"An order_id, key, reference, id or telephone number; or use the filters."`
+	filterFlags
 
-	Since session.UTCDay `placeholder:"DAY" help:"${find_since_help}"`
+	Since    string `placeholder:"TIME" help:"${find_since_help}"`
+	Until    string `placeholder:"TIME" help:"Before this UTC time, or to the end of this UTC day; until now if not given."`
+	Continue string `placeholder:"TOKEN" help:"The next page of a search with filters, as the page before printed it."`
 }
 
-// Run searches by key first: one read for each thing that the value can be. Only if no key has it, or with --since, it
-// reads the days.
+// Validate refuses filters beside a value, and a line without both.
+func (c *Find) Validate() error {
+	others := c.filterFlags
+	others.Merchant = ""
+	switch {
+	case c.Value != "" && (others != filterFlags{} || c.Until != "" || c.Continue != ""):
+		return errors.New("a value takes only --merchant and --since: filters search without a value")
+	case c.Value == "" && c.filterFlags == filterFlags{} && c.Since == "" && c.Until == "" && c.Continue == "":
+		return errors.New(`expected "<value>", or filters such as --amount 1005 --payer 34 --since 10:30`)
+	}
+	return nil
+}
+
+// Run searches a value by key first: one read for each thing that it can be. Only if no key has it, or with --since, it
+// reads the days. Without a value it searches by the filters.
 func (c *Find) Run(s *session.Session) error {
+	if c.Value == "" {
+		return c.search(s)
+	}
+	var from search.Span
+	if c.Since != "" {
+		var err error
+		if from, err = search.ParseSpan(c.Since, s.Now()); err != nil {
+			return output.UsageError("--since: %w", err)
+		}
+	}
 	merchants, err := s.MerchantsNamed(c.Merchant)
 	if err != nil {
 		return err
 	}
-	since := cmp.Or(c.Since.Time, s.Now().UTC().Truncate(session.Day).Add(-findDays*session.Day))
+	since := cmp.Or(from.Begin, s.Now().UTC().Truncate(session.Day).Add(-findDays*session.Day))
 	f := &finder{Session: s, value: strings.TrimSpace(c.Value), merchants: merchants, found: map[ledger.Key]bool{}}
 	f.result.Matches, f.result.LogCommand = []foundView{}, f.logCommand(since)
 	err = f.searchKeys()
-	if err == nil && (len(f.result.Matches) == 0 || !c.Since.IsZero()) {
+	if err == nil && (len(f.result.Matches) == 0 || c.Since != "") {
 		err = f.searchDays(since)
 	}
 	if err != nil {
