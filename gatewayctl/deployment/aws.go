@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/gatewayctl/counts/daycount"
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/shared/awsclient"
 	"mobilegateway/shared/circuit"
@@ -131,6 +132,7 @@ func Connect(env System, p Names) (*Stores, error) {
 		limits := limitdynamo.New(tables, p.LimitTable)
 		stores.DailyAmounts = &dailyamount.Counter{Store: limits, Now: env.Now, Rand: env.Rand, Sleep: pause.For}
 		stores.LookupRates = limit.NewRateLimiter(limits, env.Now)
+		stores.Counts = daycount.Table{Client: tables, Name: p.LimitTable}
 		store := circuitdynamo.New(tables, p.LimitTable)
 		stores.Circuits = &circuit.Writer{Store: store, Now: env.Now, Rand: env.Rand}
 	}

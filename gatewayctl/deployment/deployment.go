@@ -5,6 +5,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/gatewayctl/counts/daycount"
 	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/ledger"
@@ -100,6 +102,7 @@ type Stores struct {
 	EndpointHealth webhook.HealthStore
 	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
 	LookupRates    *limit.RateLimiter   // nil without LIMIT_TABLE: lookups are then not limited
+	Counts         daycount.Store       // nil without LIMIT_TABLE: counts then refuses
 	Circuits       *circuit.Writer      // nil without LIMIT_TABLE: the commands of circuits then refuse
 	Secrets        SecretStore
 	Audit          auditlog.Log
@@ -119,6 +122,9 @@ func (s Stores) ReadOnly() *Stores {
 		amounts := *s.DailyAmounts
 		amounts.Store = readOnlyAmounts{}
 		s.DailyAmounts = &amounts
+	}
+	if s.Counts != nil {
+		s.Counts = readOnlyCounts{s.Counts}
 	}
 	if s.Circuits != nil {
 		circuits := *s.Circuits
@@ -187,6 +193,20 @@ type readOnlyAmounts struct{}
 // Adjust accepts every adjustment.
 func (readOnlyAmounts) Adjust(context.Context, dailyamount.Adjustment) (dailyamount.AdjustmentResult, error) {
 	return dailyamount.AdjustmentResult{Applied: true}, nil
+}
+
+type readOnlyCounts struct{ daycount.Store }
+
+// Save checks that no newer version stored the count.
+func (c readOnlyCounts) Save(ctx context.Context, key daycount.Key, _ string) error {
+	stored, _, err := c.Load(ctx, []daycount.Key{key})
+	if err != nil || stored[key] == "" {
+		return err
+	}
+	if _, err := daycount.Decode(stored[key]); errors.Is(err, daycount.ErrVersion) {
+		return err
+	}
+	return nil // a damaged count is replaced
 }
 
 type readOnlyCircuits struct{ circuit.Store }
