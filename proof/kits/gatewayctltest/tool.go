@@ -13,6 +13,7 @@ import (
 
 	"mobilegateway/gatewayctl"
 	"mobilegateway/gatewayctl/auditlog"
+	"mobilegateway/gatewayctl/counts/daycount"
 	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/proof/kits/storetest"
@@ -35,6 +36,7 @@ type Tool struct {
 	Logs      *Logs // of a tool with real stores
 	Health    *storetest.EndpointHealth
 	Circuits  *storetest.Circuits
+	Counts    *Counts
 	limits    *storetest.Limits
 	random    *rand.Rand
 	Connect   func(deployment.System, deployment.Names) (*deployment.Stores, error)
@@ -52,6 +54,7 @@ func New(t *testing.T) *Tool {
 		Ledger:   storetest.NewLedger(t),
 		Vault:    &Secrets{map[string][]byte{}, map[string]int{}, 0},
 		Audit:    &Audit{Records: map[string]auditlog.Record{}},
+		Counts:   &Counts{Forms: map[daycount.Key]string{}},
 		Circuits: storetest.NewCircuits(), limits: storetest.NewLimits(), random: rand.New(rand.NewSource(1)),
 		Variables: map[string]string{
 			"LEDGER_TABLE": "ledger", "MERCHANT_TABLE": "merchants", "OPERATOR_CREDENTIALS_SECRET": "operators",
@@ -69,6 +72,7 @@ func (d *Tool) Stores() *deployment.Stores {
 	amounts := &dailyamount.Counter{Store: d.limits, Now: d.Clock(), Rand: d.random, Sleep: pause.For}
 	return &deployment.Stores{Merchants: d.Merchants, Ledger: d.Ledger, Batches: d.Ledger,
 		EndpointHealth: d.Health, DailyAmounts: amounts,
+		Counts:   d.Counts,
 		Circuits: &circuit.Writer{Store: d.Circuits, Now: d.Clock(), Rand: d.random},
 		Secrets:  d.Vault, Audit: d.Audit, AuditCopies: d.Audit,
 		Caller: func(context.Context) (string, error) { return "local:ama@host", nil }}
