@@ -23,6 +23,7 @@ import (
 	"mobilegateway/gatewayctl/accounts"
 	"mobilegateway/gatewayctl/attention"
 	"mobilegateway/gatewayctl/audit"
+	"mobilegateway/gatewayctl/counts"
 	"mobilegateway/gatewayctl/deliveries"
 	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/keys"
@@ -81,6 +82,7 @@ type transactionCommands struct {
 		Show transactions.ShowSMS `cmd:"" help:"Show an SMS's history."`
 	} `cmd:"" name:"sms" help:"SMS."`
 	Export transactions.Export `cmd:"" help:"Export transactions for reconciliation."`
+	Counts counts.Counts       `cmd:"" help:"Count a day's transactions, or show the counts of closed days."`
 }
 
 type notificationCommands struct {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mobilegateway/proof/kits/gatewayctltest"
 	"mobilegateway/shared/ledger"
@@ -74,6 +75,8 @@ func TestPolicyMatchesCalls(t *testing.T) {
 	d.Apply("operator circuit open sandbox/a1")
 	d.MustRun("endpoint show ShopA", nil)
 	d.MustRun("audit verify", nil)
+	d.Now = d.Now.Add(24 * time.Hour)
+	d.Apply("counts --day yesterday")
 	called := map[string]bool{}
 	for _, action := range d.Logs.Actions {
 		called["logs:"+action+" audit:log-stream:audit"] = true

@@ -1,0 +1,185 @@
+package counts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"mobilegateway/gatewayctl/counts/daycount"
+	"mobilegateway/gatewayctl/deployment"
+	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/session"
+	"mobilegateway/shared/ledger"
+	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
+	"mobilegateway/shared/merchant"
+)
+
+// Limits of reading.
+const (
+	parallelBatches = 4                      // batches that are read at once
+	maxReads        = 8                      // of a batch, while the table throttles
+	firstWait       = 100 * time.Millisecond // before the second read; twice as long before each next one
+)
+
+// counter counts the transactions of one day.
+type counter struct {
+	*session.Session
+	day      time.Time
+	profiles []*merchant.Profile
+}
+
+// count counts all merchants.
+func (c *counter) count() ([]MerchantCount, error) {
+	counts := []MerchantCount{}
+	for _, p := range c.profiles {
+		found, err := c.countMerchant(p)
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, newMerchantCount(p, found))
+	}
+	return counts, nil
+}
+
+// store counts all merchants, and stores each count that differs from the stored one. A count that is stored stays so if
+// a later one fails.
+func (c *counter) store() (counts []MerchantCount, done string, err error) {
+	keys := output.MapAll(c.profiles, func(p *merchant.Profile) daycount.Key { return daycount.KeyOf(p.ID, c.day) })
+	before, err := load(c.Session, keys)
+	if err != nil {
+		return nil, "", err
+	}
+	counts, changes, transactions := []MerchantCount{}, map[string]int{}, 0
+	summary := func() string {
+		return fmt.Sprintf("%s of %s: %d new, %d changed, %d same", output.Plural(transactions, "transaction"),
+			output.Plural(len(counts), "merchant"), changes[changeNew], changes[changeChanged], changes[changeSame])
+	}
+	for i, p := range c.profiles {
+		found, err := c.countMerchant(p)
+		one := newMerchantCount(p, found)
+		if err == nil {
+			one.Change, err = c.save(keys[i], before, found)
+		}
+		if err != nil {
+			return counts, summary(), fmt.Errorf("%s: %w", p.Name, err)
+		}
+		counts = append(counts, one)
+		changes[one.Change]++
+		transactions += one.Total.Number
+	}
+	return counts, summary(), nil
+}
+
+// save stores a count unless it is the stored one, and returns what this changes.
+func (c *counter) save(key daycount.Key, before map[daycount.Key]string, found daycount.Count) (string, error) {
+	stored, isCounted := before[key]
+	form := found.Encode()
+	switch {
+	case stored == form:
+		return changeSame, nil
+	case isCounted:
+		if _, err := daycount.Decode(stored); errors.Is(err, daycount.ErrVersion) {
+			return "", err
+		}
+		return changeChanged, c.Stores.Counts.Save(c, key, form)
+	}
+	return changeNew, c.Stores.Counts.Save(c, key, form)
+}
+
+// countMerchant counts a merchant's transactions of the day, in all partitions.
+func (c *counter) countMerchant(p *merchant.Profile) (found daycount.Count, err error) {
+	for shard := range p.ReadDayShards() {
+		query := ledger.DayQuery{MerchantID: p.ID, Day: c.day, Shard: shard, Limit: ledgerdynamo.MaxPage}
+		for more := true; more; more = query.Cursor != "" {
+			var keys []ledger.DayKey
+			if keys, query.Cursor, err = c.Stores.Ledger.Day(c, query); err != nil {
+				return found, err
+			}
+			if err := c.addEntries(&found, keys); err != nil {
+				return found, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// addEntries counts the entries of keys.
+func (c *counter) addEntries(to *daycount.Count, keys []ledger.DayKey) error {
+	batches := slices.Collect(slices.Chunk(keys, deployment.MaxBatch))
+	var (
+		group  sync.WaitGroup
+		mutex  sync.Mutex
+		faults = make([]error, parallelBatches)
+	)
+	for reader := range parallelBatches {
+		group.Go(func() {
+			for i := reader; i < len(batches); i += parallelBatches {
+				entries, err := c.readBatch(batches[i])
+				if err != nil {
+					faults[reader] = err
+					return
+				}
+				mutex.Lock()
+				for _, e := range entries {
+					to.Add(e)
+				}
+				mutex.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(faults...)
+}
+
+// readBatch reads the entries of a batch, and waits while the table throttles.
+func (c *counter) readBatch(keys []ledger.DayKey) (entries []*ledger.Entry, err error) {
+	left := output.MapAll(keys, func(k ledger.DayKey) ledger.Key { return k.Key })
+	err = retry(c.Session, func() (int, error) {
+		found, unread, err := c.Stores.Batches.GetBatch(c, left)
+		for _, e := range found {
+			if e.Kind != ledger.Reference {
+				entries = append(entries, e)
+			}
+		}
+		left = unread
+		return len(left), err
+	})
+	return entries, err
+}
+
+// load loads stored counts, batch by batch.
+func load(s *session.Session, keys []daycount.Key) (map[daycount.Key]string, error) {
+	loaded := map[daycount.Key]string{}
+	for batch := range slices.Chunk(keys, daycount.MaxBatch) {
+		left := batch
+		err := retry(s, func() (int, error) {
+			forms, unread, err := s.Stores.Counts.Load(s, left)
+			for key, form := range forms {
+				loaded[key] = form
+			}
+			left = unread
+			return len(left), err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return loaded, nil
+}
+
+// retry reads until nothing is left, at most maxReads times.
+func retry(s *session.Session, read func() (left int, err error)) error {
+	for attempt := range maxReads {
+		left, err := read()
+		if err != nil || left == 0 {
+			return err
+		}
+		if err := cmp.Or(s.Stores.Sleep(s, firstWait<<attempt), s.Err()); err != nil {
+			return err
+		}
+	}
+	return errors.New("the table throttles reads: count the day again later")
+}
