@@ -20,9 +20,9 @@ import (
 
 // Counts is the command counts.
 type Counts struct {
-	Day      session.UTCDay `placeholder:"DAY" help:"Count the transactions of this UTC day; with --yes store the counts."`
+	Day      session.UTCDay `placeholder:"DAY" help:"Count the transactions of this UTC day; with --yes store it."`
 	Merchant string         `placeholder:"NAME" help:"Only this merchant's; of all merchants if not given."`
-	Since    session.UTCDay `placeholder:"DAY" help:"Show the stored counts from this UTC day on; of the last 7 days if not given."`
+	Since    session.UTCDay `placeholder:"DAY" help:"Show the stored counts from this UTC day on, else of 7 days."`
 	Until    session.UTCDay `placeholder:"DAY" help:"To this UTC day, today if not given."`
 }
 
@@ -52,7 +52,7 @@ type Day struct {
 type MerchantCount struct {
 	Merchant string `json:"merchant"`
 	ID       string `json:"id"`
-	// Change is what storing it changes: new, changed or same; "" for a count that was only read, or is partial.
+	// Change is what storing it changes: new, changed, same or kept; "" for a count that was only read, or is partial.
 	Change string           `json:"change,omitempty"`
 	Total  daycount.Numbers `json:"total"`
 	Rows   []daycount.Row   `json:"rows"`
@@ -63,6 +63,7 @@ const (
 	changeNew     = "new"
 	changeChanged = "changed"
 	changeSame    = "same"
+	changeKept    = "kept" // the stored count has transactions that the ledger does not have any more
 )
 
 const action = "count the transactions of a day"

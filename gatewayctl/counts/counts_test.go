@@ -24,8 +24,8 @@ import (
 	"mobilegateway/shared/ledger"
 )
 
-// yesterday is a closed day of ShopA with two partitions and of ShopB: 240 payments of ShopA, one of which waits, and an
-// unknown charge of ShopB.
+// yesterday is a closed day of ShopA with two partitions and of ShopB. ShopA has 240 payments, and one of them waits.
+// ShopB has an unknown charge.
 func yesterday(t *testing.T) (d *gatewayctltest.Tool, shop merchants.Onboarding) {
 	t.Helper()
 	d, shop = gatewayctltest.NewShop(t)
@@ -54,7 +54,7 @@ func TestCountDay(t *testing.T) {
 		"ShopA", "sandbox", "CI", "pay", "240", "239", "0", "0", "1", "239000 XOF", "new",
 		"ShopB", "charge", "1", "0", "0", "1", "new")
 	d.ExpectExit("counts --day yesterday", gatewayctl.ExitDone, "Dry run: this would count the transactions of a day, "+
-		"2026-03-01 of all merchants: 241 transactions of 2 merchants: 2 new, 0 changed, 0 same")
+		"2026-03-01 of all merchants: 241 transactions of 2 merchants: 2 new, 0 changed, 0 same, 0 kept")
 	d.Equal("stored by a dry run", d.Counts.Saves, 0)
 
 	d.Apply("counts --day 2026-03-01")
@@ -75,6 +75,21 @@ func TestCountDay(t *testing.T) {
 	}})
 	d.ExpectOutput("audit list", "count the transactions of a day", "2026-03-01 of all merchants",
 		"2026-03-01 of ShopA")
+}
+
+// A count stays if the ledger does not have some of its transactions any more.
+func TestCountOutlivesRetention(t *testing.T) {
+	d, shop := yesterday(t)
+	key := daycount.KeyOf(shop.ID, d.Now.Add(-session.Day))
+	var before daycount.Count
+	for range 250 {
+		before.Add(&ledger.Entry{
+			Key: ledger.Key{Kind: ledger.SMS}, Route: ledger.Route{Operator: "sandbox", Country: "CI"},
+		})
+	}
+	d.Counts.Forms[key] = before.Encode()
+	d.ExpectOutput("counts --day yesterday --yes --reason daily", "ShopA", "sms", "250", "kept", "ShopB", "new")
+	d.Equal("stored", d.Counts.Forms[key], before.Encode())
 }
 
 // Today is computed and shown, and never stored.
@@ -108,12 +123,14 @@ func TestStoredCounts(t *testing.T) {
 	}
 	d.Equal("days", lines, []string{"2026-02-27 without ", "2026-02-28 without ", "2026-03-01 ShopB without ShopA",
 		"2026-03-02 partial without ShopA ShopB"})
-	d.ExpectOutput("counts", "2026-03-01", "ShopB", "charge", "ShopA", "not counted", "2026-03-02", "partial, not counted")
+	d.ExpectOutput("counts", "2026-03-01", "ShopB", "charge", "ShopA", "not counted", "2026-03-02",
+		"partial, not counted")
 	d.ExpectExit("counts --since 2026-03-02 --until 2026-03-01", gatewayctl.ExitUsage, "the range is empty")
 	d.ExpectExit("counts --since 2024-03-02", gatewayctl.ExitUsage, "at most 400 at once")
 
 	d.Counts.Forms[daycount.KeyOf(shop.ID, d.Now.Add(-session.Day))] = `{"v":9}`
-	d.ExpectExit("counts", gatewayctl.ExitFailed, "2026-03-01 of ShopA: a newer version of gatewayctl stored this count")
+	d.ExpectExit("counts", gatewayctl.ExitFailed,
+		"2026-03-01 of ShopA: a newer version of gatewayctl stored this count")
 	d.ExpectBoth("counts --day yesterday", gatewayctl.ExitFailed, "a newer version of gatewayctl stored this count")
 	d.Counts.Forms[daycount.KeyOf(shop.ID, d.Now.Add(-session.Day))] = `{"v":1,"ro`
 	d.ExpectExit("counts", gatewayctl.ExitFailed, "the stored count is damaged: count the day again")
@@ -176,7 +193,9 @@ func TestTable(t *testing.T) {
 	}
 	newer := dynamoitem.Key("counts#m#1#2026-03-02")
 	newer["counts_version"], newer["counts"] = dynamoitem.Number(9), dynamoitem.Text(`{"v":9}`)
-	_, err = client.DynamoDB().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("limits"), Item: newer})
+	_, err = client.DynamoDB().PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: aws.String("limits"), Item: newer,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

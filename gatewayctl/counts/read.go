@@ -44,8 +44,8 @@ func (c *counter) count() ([]MerchantCount, error) {
 	return counts, nil
 }
 
-// store counts all merchants, and stores each count that differs from the stored one. A count that is stored stays so if
-// a later one fails.
+// store counts all merchants, and stores each count that differs from the stored one. A stored count stays if a later
+// one fails.
 func (c *counter) store() (counts []MerchantCount, done string, err error) {
 	keys := output.MapAll(c.profiles, func(p *merchant.Profile) daycount.Key { return daycount.KeyOf(p.ID, c.day) })
 	before, err := load(c.Session, keys)
@@ -54,18 +54,21 @@ func (c *counter) store() (counts []MerchantCount, done string, err error) {
 	}
 	counts, changes, transactions := []MerchantCount{}, map[string]int{}, 0
 	summary := func() string {
-		return fmt.Sprintf("%s of %s: %d new, %d changed, %d same", output.Plural(transactions, "transaction"),
-			output.Plural(len(counts), "merchant"), changes[changeNew], changes[changeChanged], changes[changeSame])
+		return fmt.Sprintf("%s of %s: %d new, %d changed, %d same, %d kept",
+			output.Plural(transactions, "transaction"), output.Plural(len(counts), "merchant"),
+			changes[changeNew], changes[changeChanged], changes[changeSame], changes[changeKept])
 	}
 	for i, p := range c.profiles {
 		found, err := c.countMerchant(p)
-		one := newMerchantCount(p, found)
+		change := ""
 		if err == nil {
-			one.Change, err = c.save(keys[i], before, found)
+			found, change, err = c.save(keys[i], before, found)
 		}
 		if err != nil {
 			return counts, summary(), fmt.Errorf("%s: %w", p.Name, err)
 		}
+		one := newMerchantCount(p, found)
+		one.Change = change
 		counts = append(counts, one)
 		changes[one.Change]++
 		transactions += one.Total.Number
@@ -73,20 +76,25 @@ func (c *counter) store() (counts []MerchantCount, done string, err error) {
 	return counts, summary(), nil
 }
 
-// save stores a count unless it is the stored one, and returns what this changes.
-func (c *counter) save(key daycount.Key, before map[daycount.Key]string, found daycount.Count) (string, error) {
-	stored, isCounted := before[key]
-	form := found.Encode()
-	switch {
-	case stored == form:
-		return changeSame, nil
-	case isCounted:
-		if _, err := daycount.Decode(stored); errors.Is(err, daycount.ErrVersion) {
-			return "", err
-		}
-		return changeChanged, c.Stores.Counts.Save(c, key, form)
+// save stores a count unless it is the stored one, and returns the count that is then stored and what changed. A stored
+// count stays if it has transactions that the ledger does not have any more (decision "retention").
+func (c *counter) save(
+	key daycount.Key, before map[daycount.Key]string, found daycount.Count,
+) (stored daycount.Count, change string, err error) {
+	form, isCounted := before[key]
+	if !isCounted {
+		return found, changeNew, c.Stores.Counts.Save(c, key, found.Encode())
 	}
-	return changeNew, c.Stores.Counts.Save(c, key, form)
+	stored, err = daycount.Decode(form)
+	switch {
+	case errors.Is(err, daycount.ErrVersion):
+		return found, "", err
+	case form == found.Encode():
+		return found, changeSame, nil
+	case !found.HasAll(stored): // a damaged count has no rows
+		return stored, changeKept, nil
+	}
+	return found, changeChanged, c.Stores.Counts.Save(c, key, found.Encode())
 }
 
 // countMerchant counts a merchant's transactions of the day, in all partitions.

@@ -86,6 +86,18 @@ func (c Count) Total() Numbers {
 	return total
 }
 
+// HasAll reports whether a count has at least as many transactions in each row as another one. A later count has fewer
+// only if the ledger's retention has ended for some of them: nothing else removes an entry from its day.
+func (c Count) HasAll(of Count) bool {
+	for _, row := range of.Rows {
+		at, found := slices.BinarySearchFunc(c.Rows, row, compareRows)
+		if !found || c.Rows[at].Number < row.Number {
+			return false
+		}
+	}
+	return true
+}
+
 // Currencies lists the currencies of the amounts in alphabetical order.
 func (n Numbers) Currencies() []string { return slices.Sorted(maps.Keys(n.Amounts)) }
 
