@@ -34,8 +34,9 @@ const addressClosers = ",;:.'`>)\\\""
 // CleanWriter cleans everything that the tool writes, such as tables, indented JSON and errors. Each Write has whole
 // addresses.
 type CleanWriter struct {
-	Next  io.Writer
-	Clean func(string) string
+	Next     io.Writer
+	Clean    func(string) string
+	Terminal Terminal // that Next leads to, for tables
 }
 
 // Write implements io.Writer.

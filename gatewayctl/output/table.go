@@ -41,18 +41,25 @@ func Plural(n int, noun string) string {
 // Table is the output for people: rows of cells.
 type Table [][]string
 
-// Write writes the rows behind a heading.
+// Write writes the rows behind a heading. To a CleanWriter of a terminal it writes colours, and rows of its width.
 func (rows Table) Write(to io.Writer, heading string) error {
 	var text strings.Builder
 	text.WriteString(heading)
-	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = ReplaceControlCharacters(MaskQueries(cell))
 		}
-		fmt.Fprintln(writer, strings.Join(row, "\t"))
 	}
-	_ = writer.Flush() // a Builder never fails
+	if clean, isClean := to.(CleanWriter); isClean && clean.Terminal.Columns > 0 {
+		to = clean.Next // the cells are clean, and the writer would escape the colours
+		rows.writeTo(clean.Terminal, &text)
+	} else {
+		writer := tabwriter.NewWriter(&text, 0, 0, gap, ' ', 0)
+		for _, row := range rows {
+			fmt.Fprintln(writer, strings.Join(row, "\t"))
+		}
+		_ = writer.Flush() // a Builder never fails
+	}
 	for line := range strings.Lines(text.String()) {
 		if _, err := fmt.Fprintln(to, strings.TrimRight(line, " \n")); err != nil {
 			return err
