@@ -8,7 +8,6 @@
 package gatewayctl
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,13 +108,26 @@ type Tool struct {
 	parser   *kong.Kong
 	commands map[*kong.Node][]*kong.Node // all below each node of the grammar that selectCommand has changed
 	env      *environment                // of the command that runs
+	interval session.Interval            // of its --watch
 }
 
 // completionVariable has the line to complete, when a shell runs the tool for a completion.
 const completionVariable = "COMP_LINE"
 
-// Run runs a command with the arguments after the tool's name and returns the exit code.
-func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.System) (code int) {
+// Run runs a command with the arguments after the tool's name and returns the exit code. Without arguments it writes
+// what to do first.
+func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.System) int {
+	switch {
+	case isWatched(arguments):
+		return t.watch(ctx, arguments, system)
+	case len(arguments) == 0 && system.Getenv(completionVariable) == "":
+		return reportError(system, false, t.writeGuide(system.Stdout))
+	}
+	return t.runOnce(ctx, arguments, system)
+}
+
+// runOnce runs a command once.
+func (t *Tool) runOnce(ctx context.Context, arguments []string, system deployment.System) (code int) {
 	defer func() {
 		switch recovered := recover().(type) {
 		case nil:
@@ -128,14 +140,12 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.Sy
 	t.env = &environment{processVariable: system.Getenv, now: system.Now}
 	t.env.readStack = func(name string) (*deployment.Stack, error) { return system.ReadStack(ctx, name) }
 	out := &output.TrackedWriter{Writer: system.Stdout}
-	system.Stdout, system.Stderr = output.CleanWriter{Next: out, Clean: output.CleanText},
+	system.Stdout, system.Stderr = output.CleanWriter{Next: out, Clean: output.CleanText, Terminal: terminalOf(system)},
 		output.CleanWriter{Next: system.Stderr, Clean: output.CleanText}
-	system.Getenv = t.env.get
+	system.Getenv, t.interval = t.env.get, 0
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
 	exitWith := func(err error) int { return reportError(system, t.grammar.JSON && !out.Written, err) }
-	for node, all := range t.commands {
-		node.Children = all
-	}
+	t.restoreCommands()
 	t.parser.Model.HelpFlag.Set = false // kong leaves it set, and then selects no default command
 	if t.env.get(completionVariable) != "" {
 		kongcompletion.Register(t.parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
@@ -156,11 +166,21 @@ func (t *Tool) Run(ctx context.Context, arguments []string, system deployment.Sy
 		fmt.Fprintf(system.Stderr, "Warning: %s of the environment replaces the one of the stack %s.\n", name,
 			t.grammar.Stack)
 	}
+	if t.interval = watchInterval(parsed); t.interval > 0 && t.grammar.JSON {
+		return exitWith(output.UsageError("--watch excludes --json: a program repeats the command itself"))
+	}
 	t.grammar.Reason = strings.TrimSpace(t.grammar.Reason)
 	return exitWith(runSelected(parsed, &session.Session{
 		Context: ctx, System: system, Flags: &t.grammar.Flags, Documents: output.CleanWriter{Next: out,
 			Clean: output.EscapeUnprintable},
 	}))
+}
+
+// terminalOf returns what the standard output can show (https://no-color.org).
+func terminalOf(system deployment.System) output.Terminal {
+	columns := system.Width()
+	isPlain := system.Getenv("NO_COLOR") != "" || system.Getenv("TERM") == "dumb"
+	return output.Terminal{Columns: columns, Colours: columns > 0 && !isPlain}
 }
 
 // runSelected runs the selected command. Its providers are the methods Provide... of the command and of those above it,
@@ -202,23 +222,6 @@ func guardProvider(provider reflect.Value) any {
 	}).Interface()
 }
 
-// listMissingCommand lists all commands, by subject, in the error of a line that ends before its command. The parser's
-// own error names five of them, and no others of their subjects.
-func listMissingCommand(err error) error {
-	failed, isParseError := errors.AsType[*kong.ParseError](err)
-	if !isParseError || !strings.HasPrefix(err.Error(), "expected one of") {
-		return err
-	}
-	text, subject := "expected one of these commands; --stack NAME or --local: where, COMMAND --help: how", ""
-	for _, command := range cmp.Or(failed.Context.Selected(), failed.Context.Model.Node).Children {
-		if title := command.ClosestGroup().Title; title != subject {
-			text, subject = text+"\n\n"+title, title
-		}
-		text += fmt.Sprintf("\n  %-15s %s", command.Name, command.Help)
-	}
-	return errors.New(text)
-}
-
 // selectCommand leaves only the command that the first arguments name in the grammar, because the parser visits all of
 // them several times. It leaves all commands below the last one that an argument names.
 func (t *Tool) selectCommand(arguments []string) {
@@ -231,6 +234,13 @@ func (t *Tool) selectCommand(arguments []string) {
 		t.commands[node] = node.Children
 		node.Children = node.Children[at : at+1]
 		node = node.Children[0]
+	}
+}
+
+// restoreCommands makes the grammar have all commands again.
+func (t *Tool) restoreCommands() {
+	for node, all := range t.commands {
+		node.Children = all
 	}
 }
 

@@ -22,6 +22,7 @@ func main() {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, User: currentUser(), Now: time.Now, Rand: rand.Reader,
 		Connect: deployment.Connect, ReadStack: stack.Read, Terminal: openTerminal(ctx, os.Stdin, os.Stderr),
+		Columns: func() int { return columns(os.Stdout) },
 	})
 	stop()
 	os.Exit(code)

@@ -81,7 +81,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"--help", 0, "webhook-secret rotate"},
 		{"completion -c bash", 0, "complete -o default"},
-		{"", 2, "begin with gatewayctl attention"},
+		{"", 0, "begin with gatewayctl attention"},
 		{"merchant paint", 2, "paint"},
 		{"merchant list", 2, "LEDGER_TABLE"},
 		{"merchant list --local", 2, "make run"},

@@ -74,6 +74,15 @@ func (t terminal) read(question string, line func() (string, error)) (string, er
 	}
 }
 
+// columns returns the width of a terminal in characters, 0 for a file that is none. A user may change it at any time.
+func columns(file *os.File) int {
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // readLine reads byte by byte: a buffer would hold lines back from the next question without echo.
 func readLine(from io.Reader) (string, error) {
 	var line strings.Builder

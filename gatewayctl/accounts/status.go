@@ -17,6 +17,7 @@ import (
 
 type operatorStatus struct {
 	Account string `arg:"" optional:"" help:"A platform, or platform/account; all accounts if none is given."`
+	session.WatchFlag
 }
 
 // Run shows the circuit of each operation of the accounts (decision "circuit-breaker").

@@ -96,10 +96,11 @@ type accountUse struct {
 const attentionDays = 14
 
 type attentionList struct {
-	Since    session.UTCDay `placeholder:"DAY" help:"Read transactions from this UTC day, yesterday or today on."`
-	KeyAge   time.Duration  `default:"8760h" help:"The age at which a key ring is due for a new key."`
-	NoLookup bool           `help:"Look up no payment: failing lookups are then not in the list."`
-	Timeout  time.Duration  `default:"10s" help:"The longest wait for an operator's response."`
+	Since  session.UTCDay `placeholder:"DAY" help:"Read transactions from this UTC day, yesterday or today on."`
+	KeyAge time.Duration  `default:"8760h" help:"The age at which a key ring is due for a new key."`
+	session.WatchFlag
+	NoLookup bool          `help:"Look up no payment: failing lookups are then not in the list."`
+	Timeout  time.Duration `default:"10s" help:"The longest wait for an operator's response."`
 }
 
 // Run lists what waits, over all merchants (decision "attention"). It changes nothing, and leaves out everything that

@@ -25,6 +25,7 @@ type Commands struct {
 type deliveriesList struct {
 	session.MerchantArgument
 	session.TimeRange
+	session.WatchFlag
 	State string `enum:"all,delivered,waiting,dead-letter,parked" default:"all" help:"Only: ${enum}."`
 }
 

@@ -19,6 +19,7 @@ import (
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/pause"
 	"mobilegateway/shared/webhook"
 )
 
@@ -39,6 +40,26 @@ type System struct {
 	ReadStack func(ctx context.Context, name string) (*Stack, error)
 	// Credentials sign the requests to AWS; nil for those of the variables.
 	Credentials aws.CredentialsProvider
+	// Columns returns the width of the standard output if it is a terminal, else 0. Without it there is no terminal.
+	Columns func() int
+	// Sleep waits, or returns the context's error. Without it pause.For waits.
+	Sleep func(ctx context.Context, wait time.Duration) error
+}
+
+// Width returns Columns, 0 without it.
+func (s System) Width() int {
+	if s.Columns == nil {
+		return 0
+	}
+	return s.Columns()
+}
+
+// Pause waits by Sleep, or by pause.For without it.
+func (s System) Pause(ctx context.Context, wait time.Duration) error {
+	if s.Sleep == nil {
+		return pause.For(ctx, wait)
+	}
+	return s.Sleep(ctx, wait)
 }
 
 // Terminal prompts for lines. Both methods return the line without its end, and io.EOF if the input ended.

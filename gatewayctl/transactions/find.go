@@ -84,8 +84,9 @@ type Find struct {
 	Value string `arg:"" optional:"" help:"An order_id, key, reference, id or telephone number; or use the filters."`
 	filterFlags
 
-	Since    string `placeholder:"TIME" help:"${find_since_help}"`
-	Until    string `placeholder:"TIME" help:"Before this UTC time, or to the end of this UTC day; until now if not given."`
+	Since string `placeholder:"TIME" help:"${find_since_help}"`
+	Until string `placeholder:"TIME" help:"Before this UTC time, or to the end of this UTC day; now if not given."`
+	session.WatchFlag
 	Continue string `placeholder:"TOKEN" help:"The next page of a search with filters, as the page before printed it."`
 }
 

@@ -80,6 +80,7 @@ type List struct {
 	Day session.UTCDay `placeholder:"DAY" help:"The UTC day of creation, such as 2026-03-01; today if not given."`
 	session.DayRange
 	kindFlag
+	session.WatchFlag
 	Status string `placeholder:"STATUS" help:"Only this status, such as pending; or this state, such as unknown."`
 }
 
