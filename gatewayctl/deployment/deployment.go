@@ -115,11 +115,18 @@ type BatchReader interface {
 		found map[ledger.Key]*ledger.Entry, unread []ledger.Key, err error)
 }
 
+// ProfileReader reads the profiles of many merchants by few calls.
+type ProfileReader interface {
+	// Profiles reads those that exist, strongly consistent, in no order. It counts its calls.
+	Profiles(ctx context.Context, ids []string) (profiles []*merchant.Profile, calls int, err error)
+}
+
 // Stores are the stores of one deployment.
 type Stores struct {
 	Merchants      merchant.Registry
 	Ledger         Ledger
-	Batches        BatchReader // of the ledger's table
+	Batches        BatchReader   // of the ledger's table
+	Profiles       ProfileReader // nil in tests: each profile is then one read of Merchants
 	EndpointHealth webhook.HealthStore
 	DailyAmounts   *dailyamount.Counter // nil without LIMIT_TABLE: unknown resolve then refuses entries that count
 	LookupRates    *limit.RateLimiter   // nil without LIMIT_TABLE: lookups are then not limited

@@ -228,24 +228,34 @@ func (s *Session) MerchantsNamed(nameOrID string) ([]*merchant.Profile, error) {
 
 // AllMerchants returns the profiles of all merchants in no order.
 func (s *Session) AllMerchants() ([]*merchant.Profile, error) {
+	profiles, _, err := s.CountedMerchants()
+	return profiles, err
+}
+
+// CountedMerchants is AllMerchants with the number of calls. The list of the merchants counts as one, also if the table
+// needs several pages for it.
+func (s *Session) CountedMerchants() (profiles []*merchant.Profile, calls int, err error) {
 	if err := s.OpenStores(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ids, err := s.Stores.Merchants.IDs(s)
 	if err != nil {
-		return nil, err
+		return nil, 1, err
 	}
-	var profiles []*merchant.Profile
+	if s.Stores.Profiles != nil {
+		profiles, calls, err = s.Stores.Profiles.Profiles(s, ids)
+		return profiles, 1 + calls, err
+	}
 	for _, id := range ids {
 		p, err := s.Stores.Merchants.Profile(s, id)
 		if err != nil {
-			return nil, err
+			return nil, 1, err
 		}
 		if p != nil {
 			profiles = append(profiles, p)
 		}
 	}
-	return profiles, nil
+	return profiles, 1 + len(ids), nil
 }
 
 // LoopbackFlag allows addresses of this machine in a profile.

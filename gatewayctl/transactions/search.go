@@ -87,11 +87,11 @@ type searchStore struct {
 
 // countedMerchants returns the merchants that a search reads, and how many calls this took.
 func countedMerchants(s *session.Session, nameOrID string) ([]*merchant.Profile, int, error) {
-	profiles, err := s.MerchantsNamed(nameOrID)
-	if nameOrID != "" {
-		return profiles, 2, err // the id by the name, and the profile
+	if nameOrID == "" {
+		return s.CountedMerchants()
 	}
-	return profiles, 1 + len(profiles), err
+	profiles, err := s.MerchantsNamed(nameOrID)
+	return profiles, 2, err // the id by the name, and the profile
 }
 
 // search shows one page of a search by the filters, and the command of the next one.

@@ -36,10 +36,18 @@ func New(client dynamoitem.Getter, table string) *Store { return &Store{client: 
 
 // Profile implements merchant.Store: one strongly consistent read.
 func (s *Store) Profile(ctx context.Context, id string) (*merchant.Profile, error) {
-	item, err := s.get(ctx, profilePrefix+id)
+	item, err := s.get(ctx, ProfileKey(id))
 	if err != nil || len(item) == 0 {
 		return nil, err
 	}
+	return DecodeProfile(item, id)
+}
+
+// ProfileKey is the primary key of a merchant's profile.
+func ProfileKey(id string) string { return profilePrefix + id }
+
+// DecodeProfile reads the item of a merchant's profile.
+func DecodeProfile(item dynamoitem.Item, id string) (*merchant.Profile, error) {
 	profile, err := merchant.Decode([]byte(dynamoitem.ReadText(item, attributeDocument)))
 	if err != nil {
 		return nil, err
