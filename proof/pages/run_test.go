@@ -58,6 +58,10 @@ func TestQuickstart(t *testing.T) {
 	t.Run("the rest of the README", func(t *testing.T) { runFailure(t, folder) })
 	t.Run("docs/getting-started.md", func(t *testing.T) { runMarkedBlocks(t, "docs/getting-started.md", folder) })
 	t.Run("docs/merchants.md", func(t *testing.T) { runMarkedBlocks(t, "docs/merchants.md", folder) })
+	t.Run("docs/walkthroughs.md", func(t *testing.T) {
+		page := findPage(t, "docs/walkthroughs.md")
+		runBlocks(t, page, page.blocks, folder, "exec 2>&1\n")
+	})
 	t.Run("docs/operations.md", func(t *testing.T) { walkRunbooks(t, folder) })
 	select {
 	case <-terminal:
