@@ -28,6 +28,7 @@ import (
 	"mobilegateway/gatewayctl/keys"
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/reconcile"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/gatewayctl/setup"
 	"mobilegateway/gatewayctl/slots"
@@ -39,7 +40,7 @@ import (
 const (
 	ExitDone   = 0 // the command succeeded
 	ExitFailed = 1 // the command failed, or a check failed
-	ExitUsage  = 2 // the command line or a setting is wrong; no change was attempted
+	ExitUsage  = 2 // the command line or a setting is wrong; no change was attempted, or nothing was compared
 	// ExitWaiting is the end of attention: the command succeeded, and something waits for a person.
 	ExitWaiting = 3
 )
@@ -80,8 +81,9 @@ type transactionCommands struct {
 	SMS struct {
 		Show transactions.ShowSMS `cmd:"" help:"Show an SMS's history."`
 	} `cmd:"" name:"sms" help:"SMS."`
-	Export transactions.Export `cmd:"" help:"Export transactions for reconciliation."`
-	Counts counts.Counts       `cmd:"" help:"Count a day's transactions, or show the counts of closed days."`
+	Counts    counts.Counts       `cmd:"" help:"Count a day's transactions, or show the counts of closed days."`
+	Export    transactions.Export `cmd:"" help:"Export transactions for reconciliation."`
+	Reconcile reconcile.Command   `cmd:"" help:"Compare an operator's statement with the ledger."`
 }
 
 type notificationCommands struct {
@@ -331,7 +333,7 @@ func reportError(system deployment.System, asJSON bool, err error) int {
 		}{strings.TrimPrefix(err.Error(), output.ErrUsage.Error()+": "), usage})
 	}
 	switch {
-	case usage:
+	case usage, errors.Is(err, reconcile.ErrNotDone):
 		return ExitUsage
 	case errors.Is(err, attention.ErrWaiting):
 		return ExitWaiting

@@ -29,7 +29,7 @@ func (x *exportRun) writePage(of *merchant.Profile, p entries.Page) error {
 		view := entries.ViewOf(e)
 		view.FinalAt = becameFinal(e) // also a charge has the time at which its outcome was recorded
 		if x.file == nil {
-			maskTexts(&view)
+			MaskTexts(&view)
 		}
 		if x.Format == formatCSV {
 			_ = rows.Write(csvRow(view))
@@ -95,6 +95,9 @@ func (x *exportRun) closeArray() error {
 var formulaStart = regexp.MustCompile(
 	`(^|[;,\t\r\n])([\p{Z}\p{C}"]*)([-=+@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])|(^[\t\r\n\x00])`)
 
+// SpreadsheetText returns a text for a cell of CSV. An apostrophe marks what a spreadsheet would run as a formula.
+func SpreadsheetText(text string) string { return formulaStart.ReplaceAllString(text, "$1$2'$3$4") }
+
 // csvRow is a transaction as a row: the fields of its JSON form that are columns. An apostrophe makes a text of what a
 // spreadsheet would run as a formula.
 func csvRow(v entries.View) []string {
@@ -104,14 +107,14 @@ func csvRow(v entries.View) []string {
 	for i, label := range labels {
 		label, _, _ = strings.Cut(label, ",")
 		if column := slices.Index(columns, label); column >= 0 {
-			row[column] = formulaStart.ReplaceAllString(texts[i], "$1$2'$3$4")
+			row[column] = SpreadsheetText(texts[i])
 		}
 	}
 	return row
 }
 
-// maskTexts masks the queries in each text of a transaction.
-func maskTexts(view *entries.View) {
+// MaskTexts masks the queries in each text of a struct, which view points to.
+func MaskTexts(view any) {
 	value := reflect.ValueOf(view).Elem()
 	for _, declared := range reflect.VisibleFields(value.Type()) {
 		if field := value.FieldByIndex(declared.Index); field.Kind() == reflect.String {

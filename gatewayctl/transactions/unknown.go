@@ -81,7 +81,7 @@ type unknownResolve struct {
 
 // Run resolves the entry by the operator's status or manually (decision "unknown-by-hand").
 func (c *unknownResolve) Run(s *session.Session) error {
-	if c.OperatorReference != "" && (c.As == resolveByLookup || !referencePattern.MatchString(c.OperatorReference)) {
+	if c.OperatorReference != "" && (c.As == resolveByLookup || !IsOperatorReference(c.OperatorReference)) {
 		return output.UsageError(
 			"--operator-reference is the id in the operator's statement, of at most 100 characters " +
 				"without spaces: give it with --as")
@@ -193,6 +193,9 @@ func (c *unknownResolve) manualResolution(s *session.Session, outcome ledger.Man
 const resolveByLookup = "lookup"
 
 var errNotApplied = fmt.Errorf("%w: it was certainly not applied, and a retry may send it", ledger.ErrOutcomeKnown)
+
+// IsOperatorReference reports whether a text can be the value of --operator-reference.
+func IsOperatorReference(text string) bool { return referencePattern.MatchString(text) }
 
 var referencePattern = regexp.MustCompile(`^[!-~]{1,100}$`)
 

@@ -8,6 +8,9 @@ import "io/fs"
 // because each one renames a whole folder.
 func Lock(string) (unlock func(), err error) { return func() {}, nil }
 
+// TryLock does nothing on this system, where only gatewayctl uses it: two commands must not share a work folder there.
+func TryLock(string) (unlock func(), err error) { return func() {}, nil }
+
 const noFollow = 0
 
 // isOwn accepts every file: this system has no owners in the form of Unix.

@@ -1,0 +1,366 @@
+package reconcile_test
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/merchants"
+	"mobilegateway/gatewayctl/reconcile/listing"
+	"mobilegateway/gatewayctl/reconcile/result"
+	"mobilegateway/internal/file"
+	"mobilegateway/proof/kits/gatewayctltest"
+	"mobilegateway/shared/ledger"
+)
+
+// document is the document of reconcile --json.
+type document struct {
+	result.View
+	result.Summary
+	Differences []result.Row `json:"differences"`
+}
+
+const heading = "reference,order_id,amount,currency,status,time,fee,payer\n"
+
+// day is the day of the tests, at noon.
+func day() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+// books is a tool on the morning after the day, and a folder for statements.
+type books struct {
+	*gatewayctltest.Tool
+	shop   merchants.Onboarding
+	folder string
+}
+
+func newBooks(t *testing.T) *books {
+	t.Helper()
+	d, shop := gatewayctltest.NewShop(t)
+	d.Now = day().Add(20 * time.Hour)
+	return &books{d, shop, t.TempDir()}
+}
+
+// pay stores a successful payment of the day with the reference R<number>, with changes.
+func (b *books) pay(number int, changes ...func(*ledger.Entry)) {
+	b.AddDeliveredPayment(b.shop, number, day(), append([]func(*ledger.Entry){func(e *ledger.Entry) {
+		e.OperatorReference = fmt.Sprintf("R%d", number)
+	}}, changes...)...)
+}
+
+// charge stores the charge c1 of the day.
+func (b *books) charge(state ledger.State) {
+	const correlator = "c1"
+	key := b.AddUnknownCharge(b.shop, correlator)
+	b.Update(key, func(e *ledger.Entry) {
+		e.State, e.CreatedAt, e.Route.Account, e.Route.UpstreamKey = state, day(), "a1", "ShopA."+correlator
+	})
+}
+
+func state(s ledger.State) func(*ledger.Entry) { return func(e *ledger.Entry) { e.State = s } }
+
+func status(s ledger.Status) func(*ledger.Entry) {
+	return func(e *ledger.Entry) {
+		if e.Status = s; s == ledger.Pending {
+			e.FinalAt = time.Time{}
+		}
+	}
+}
+
+// write writes a file of the folder and returns its path.
+func (b *books) write(name, text string) string {
+	b.T.Helper()
+	path := filepath.Join(b.folder, name)
+	gatewayctltest.WriteFile(b.T, path, text)
+	return path
+}
+
+func (b *books) line(path, flags string) string {
+	return strings.TrimSpace("reconcile --platform sandbox --day 2026-03-01 --statement " + path + " " + flags)
+}
+
+// run reconciles a statement and returns the result.
+func (b *books) run(text, flags string, want int) (found document) {
+	b.T.Helper()
+	code, out, stderr := b.Exec(b.line(b.write("s.csv", text), "--json "+flags))
+	if code != want {
+		b.T.Fatalf("exit %d, want %d: %s%s", code, want, out, stderr)
+	}
+	gatewayctltest.Decode(b.T, out, &found)
+	if _, err := os.Stat(filepath.Join(b.folder, "s.csv.work")); !os.IsNotExist(err) {
+		b.T.Errorf("the work folder is left: %v", err)
+	}
+	return found
+}
+
+// Each class has a row, with the command that acts on it.
+func TestClasses(t *testing.T) {
+	const noon = "2026-03-01T12:00:01Z"
+	for name, c := range map[string]struct {
+		rows    string
+		ours    func(b *books)
+		class   result.Class
+		differs string
+		command string // a part of it
+		total   string // the difference of all totals
+	}{
+		"equal by reference": {"R1,,1000,XOF,paid," + noon + ",,\n", func(b *books) { b.pay(1) },
+			result.Equal, "", "", "0"},
+		"equal by key": {",ShopA_1,1000,XOF,paid," + noon + ",,\n", func(b *books) { b.pay(1) },
+			result.Equal, "", "", "0"},
+		"equal by order_id": {",ShopA_1,1000,XOF,paid," + noon + ",,\n", func(b *books) {
+			b.pay(1, func(e *ledger.Entry) { e.Route.UpstreamKey = "a-uuid" })
+		}, result.Equal, "", "", "0"},
+		"equal failures": {"R1,,1000,XOF,failed," + noon + ",,\n", func(b *books) { b.pay(1, status(ledger.Failed)) },
+			result.Equal, "", "", "0"},
+		"both pending": {"R1,,1000,XOF,pending," + noon + ",,\n", func(b *books) { b.pay(1, status(ledger.Pending)) },
+			result.Equal, "", "", "0"},
+		"a charge": {",ShopA.c1,1.50,USD,paid," + noon + ",,\n", func(b *books) { b.charge(ledger.Done) },
+			result.Equal, "", "", "0.00"},
+		"amount": {"R1,,999,XOF,paid," + noon + ",,\n", func(b *books) { b.pay(1) },
+			result.AmountDiffers, "amount", "gatewayctl payment show ShopA_1", "-1"},
+		"currency": {"R1,,1000,XAF,paid," + noon + ",,\n", func(b *books) { b.pay(1) },
+			result.CurrencyDiffers, "currency", "payment show ShopA_1", "1000 -1000"},
+		"currency, status and day": {"R1,,1000,XAF,refunded,2026-03-02T00:00:00Z,,\n", func(b *books) { b.pay(1) },
+			result.CurrencyDiffers, "currency status day", "payment show ShopA_1", "0 -1000"},
+		"only theirs": {"R9,ShopA_9,1000,XOF,paid," + noon + ",,\n", func(*books) {},
+			result.TheirsAlone, "", "gatewayctl find --since 2026-02-22 -- R9", "1000"},
+		"only theirs, ours unknown": {"R9,ShopA_1,1000,XOF,paid," + noon + ",,\n", func(b *books) {
+			b.pay(1, status(ledger.Pending), state(ledger.Unknown), func(e *ledger.Entry) { e.OperatorReference = "" })
+		}, result.TheirsAlone, "status", "unknown resolve pay ShopA_1 --as successful " +
+			"--operator-reference=R9 --yes --reason 'statement s.csv, line 2'", "1000"},
+		"only theirs, ours failed": {"R1,,1000,XOF,paid," + noon + ",,\n", func(b *books) {
+			b.pay(1, status(ledger.Failed))
+		}, result.TheirsAlone, "status", "payment show ShopA_1", "1000"},
+		"only theirs, our charge unknown": {"R9,ShopA.c1,1.50,USD,paid," + noon + ",,\n", func(b *books) {
+			b.charge(ledger.Unknown)
+		}, result.TheirsAlone, "status", "--as applied --operator-reference=R9", "1.50"},
+		"only ours": {"", func(b *books) { b.pay(1) }, result.OursAlone, "", "payment show ShopA_1", "-1000"},
+		"only ours, pending": {"", func(b *books) { b.pay(1, status(ledger.Pending)) },
+			result.OursAlone, "", "unknown resolve pay ShopA_1 --yes --reason REASON", ""},
+		"only ours, an unknown charge": {"", func(b *books) { b.charge(ledger.Unknown) },
+			result.OursAlone, "", "--as not-applied --yes", ""},
+		"status, ours successful": {"R1,,1000,XOF,failed," + noon + ",,\n", func(b *books) { b.pay(1) },
+			result.StatusDiffers, "status", "payment show ShopA_1", "-1000"},
+		"status, ours pending": {"R1,,1000,XOF,failed," + noon + ",,\n", func(b *books) {
+			b.pay(1, status(ledger.Pending))
+		}, result.StatusDiffers, "status", "--as failed --operator-reference=R1", "0"},
+		"refunded": {"R1,,1000,XOF,refunded," + noon + ",,\n", func(b *books) { b.pay(1) },
+			result.StatusDiffers, "status", "payment show ShopA_1", "-1000"},
+		"another day by its time": {"R1,,1000,XOF,paid,2026-03-02T00:00:00Z,,\n", func(b *books) { b.pay(1) },
+			result.OtherDay, "day", "payment show ShopA_1", "0"},
+		"another day by its creation": {"R1,,1000,XOF,paid," + noon + ",,\n", func(b *books) {
+			before := day().AddDate(0, 0, -1)
+			b.pay(1, func(e *ledger.Entry) { e.CreatedAt, e.FinalAt = before, before })
+		}, result.OtherDay, "day", "reconcile --platform sandbox --day 2026-02-28 --statement FILE", "1000"},
+		"another day by its end": {"", func(b *books) {
+			b.pay(1, func(e *ledger.Entry) { e.FinalAt = day().Add(12 * time.Hour) })
+		}, result.OtherDay, "", "--day 2026-03-02 --statement FILE", "-1000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			c.ours(b)
+			exit := gatewayctl.ExitFailed
+			if c.class == result.Equal {
+				exit = gatewayctl.ExitDone
+			}
+			found := b.run(heading+c.rows, "", exit)
+			b.Equal("counts", found.Counts, map[result.Class]int{c.class: 1})
+			var totals []string
+			for _, total := range found.Totals {
+				totals = append(totals, total.Difference)
+			}
+			b.Equal("differences of the totals", strings.Join(totals, " "), c.total)
+			if c.class == result.Equal {
+				return
+			}
+			row := found.Differences[0]
+			b.Equal("what differs", strings.Join(row.Differs, " "), c.differs)
+			if !strings.Contains(row.Command, c.command) {
+				t.Errorf("the command is %q, want %q", row.Command, c.command)
+			}
+		})
+	}
+}
+
+// A payment is listed twice: once more by its reference, by its key under another reference, or without one of ours.
+func TestTwice(t *testing.T) {
+	const rest = ",1000,XOF,paid,2026-03-01T12:00:01Z,,\n"
+	for name, rows := range map[string]string{
+		"the same line":                "R1,ShopA_1" + rest + "R1,ShopA_1" + rest,
+		"another reference, one key":   "R1,ShopA_1" + rest + "R2,ShopA_1" + rest,
+		"one reference, one of them":   "R1," + rest + "R1,ShopA_7" + rest,
+		"one reference of another row": "R1," + rest + "R9," + rest + "R9," + rest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			b.pay(1)
+			found := b.run(heading+rows, "", gatewayctl.ExitFailed)
+			b.Equal("twice", found.Counts[result.Twice], 1)
+			b.Equal("equal", found.Counts[result.Equal], 1)
+		})
+	}
+	t.Run("a refund beside its payment is none", func(t *testing.T) {
+		b := newBooks(t)
+		b.pay(1)
+		found := b.run(heading+"R1,ShopA_1"+rest+"R2,ShopA_1,1000,XOF,refunded,2026-03-01T13:00:00Z,,\n", "",
+			gatewayctl.ExitFailed)
+		b.Equal("counts", found.Counts, map[result.Class]int{result.Equal: 1, result.StatusDiffers: 1})
+		b.Equal("the difference", found.Totals[0].Difference, "-1000")
+	})
+}
+
+// Rows without a common key are proposed by amount, payer and time. They stay differences.
+func TestProposals(t *testing.T) {
+	for name, c := range map[string]struct {
+		row  string
+		want bool
+	}{
+		"the same minute":  {"R9,,1000,XOF,paid,2026-03-01T12:01:30Z,,**2000\n", true},
+		"another payer":    {"R9,,1000,XOF,paid,2026-03-01T12:00:30Z,,**2001\n", false},
+		"another amount":   {"R9,,1001,XOF,paid,2026-03-01T12:00:30Z,,**2000\n", false},
+		"ten minutes late": {"R9,,1000,XOF,paid,2026-03-01T12:10:30Z,,**2000\n", false},
+		"no payer":         {"R9,,1000,XOF,paid,2026-03-01T12:00:30Z,,\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			b.pay(1)
+			found := b.run(heading+c.row, "", gatewayctl.ExitFailed)
+			b.Equal("counts", found.Counts, map[result.Class]int{result.TheirsAlone: 1, result.OursAlone: 1})
+			b.Equal("proposed", found.Differences[0].Proposal == "pay#ShopA_1", c.want)
+			b.Equal("proposed to ours", found.Differences[1].Proposal == "line 2 R9", c.want)
+		})
+	}
+}
+
+// The fee of each paid row is compared with the contract's terms.
+func TestFees(t *testing.T) {
+	for name, c := range map[string]struct {
+		fee  string
+		want result.Class
+	}{
+		"the contract's": {"11", result.Equal}, "less": {"10", result.FeeDiffers},
+		"none": {"", result.FeeDiffers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			b.pay(1)
+			mapping := b.write("m.json", `{"fee_terms": {"basis_points": 105, "rounding": "up"}}`)
+			path := b.write("s.csv", heading+"R1,,1000,XOF,paid,2026-03-01T12:00:00Z,"+c.fee+",\n")
+			code, out, stderr := b.Exec(b.line(path, "--json --mapping "+mapping))
+			var found document
+			gatewayctltest.Decode(t, out, &found)
+			if found.Counts[c.want] != 1 {
+				t.Errorf("exit %d, counts %v: %s", code, found.Counts, stderr)
+			}
+		})
+	}
+}
+
+// The day is that of the statement's offset. Other accounts, platforms and SMS are not compared.
+func TestWhatIsCompared(t *testing.T) {
+	b := newBooks(t)
+	at := func(at time.Time) func(*ledger.Entry) {
+		return func(e *ledger.Entry) { e.CreatedAt, e.FinalAt = at, at }
+	}
+	midnight := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	b.pay(1, at(midnight.Add(-time.Hour)))
+	b.pay(2, at(midnight.Add(23*time.Hour)))
+	b.pay(3, func(e *ledger.Entry) { e.Route.Account = "a2" })
+	b.pay(4, func(e *ledger.Entry) { e.Route.Account = "mtn-momo/a1" })
+	b.AddUnknownSMS(b.shop, "m1")
+	const rows = heading + "R1,,1000,XOF,paid,2026-03-01T00:30:00+01:00,,\n"
+	b.Equal("counts at +01:00", b.run(rows, "--utc-offset +01:00 --account a1", gatewayctl.ExitDone).Counts,
+		map[result.Class]int{result.Equal: 1})
+	b.Equal("counts in UTC", b.run(rows, "--account a1", gatewayctl.ExitFailed).Counts,
+		map[result.Class]int{result.OtherDay: 1, result.OursAlone: 1})
+	b.Equal("counts of all accounts", b.run(rows, "", gatewayctl.ExitFailed).Counts,
+		map[result.Class]int{result.OtherDay: 1, result.OursAlone: 2})
+	b.Equal("counts without the days beside", b.run(rows, "--account a1 --neighbours 0", gatewayctl.ExitFailed).Counts,
+		map[result.Class]int{result.TheirsAlone: 1, result.OursAlone: 1})
+}
+
+// A reconciliation leaves an audit record, as an export does, and changes nothing.
+func TestReconcileIsAuditedAndReadsOnly(t *testing.T) {
+	b := newBooks(t)
+	b.pay(1)
+	b.Ledger.InjectFaults(nil)
+	writes := b.Ledger.WriteCount()
+	b.run(heading+"R1,,999,XOF,paid,2026-03-01T12:00:00Z,,\n", "", gatewayctl.ExitFailed)
+	b.Equal("writes to the ledger", b.Ledger.WriteCount(), writes)
+	b.ExpectOutput("audit list --since today", "reconcile a statement", "sandbox", "2026-03-01: 1 difference of 1 row")
+}
+
+// The same statement twice has the same result, byte for byte, in each form; a second file of the same is refused.
+func TestSameStatementSameResult(t *testing.T) {
+	b := newBooks(t)
+	for i := range 5 {
+		b.pay(i)
+	}
+	rows := heading + "R1,,999,XOF,paid,2026-03-01T12:00:00Z,,\nR2,,1000,XOF,paid,2026-03-01T12:00:00Z,,\n"
+	path := b.write("s.csv", rows)
+	for _, form := range []string{"", "--json", "--csv"} {
+		_, first, _ := b.Exec(b.line(path, form))
+		_, second, _ := b.Exec(b.line(path, form))
+		b.Equal("the second result of "+form, second, first)
+	}
+	b.ExpectExit(b.line(path, "--statement "+b.write("copy.csv", rows)), gatewayctl.ExitUsage, "are the same file")
+	one, rest, _ := strings.Cut(rows[len(heading):], "\n")
+	second := b.write("2.csv", heading+rest)
+	_, halves, _ := b.Exec(b.line(b.write("1.csv", heading+one+"\n"), "--json --statement "+second))
+	var found document
+	gatewayctltest.Decode(t, halves, &found)
+	b.Equal("counts of two files", found.Counts,
+		map[result.Class]int{result.AmountDiffers: 1, result.Equal: 1, result.OursAlone: 3})
+	b.Equal("the file", found.Differences[3].File, "1.csv")
+}
+
+// A folder that another user could have filled is refused, and so is one that a reconciliation uses. The
+// files of another statement are not continued.
+func TestWorkFolder(t *testing.T) {
+	b := newBooks(t)
+	b.pay(1)
+	path := b.write("s.csv", heading+"R1,,1000,XOF,paid,2026-03-01T12:00:00Z,,\n")
+	work := filepath.Join(b.folder, "work")
+	line := b.line(path, "--json --work "+work)
+	if err := errors.Join(os.Mkdir(work, 0o700), os.Chmod(work, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	b.ExpectExit(line, gatewayctl.ExitUsage, "mode 0700")
+	if err := errors.Join(os.Remove(work), os.Symlink(b.folder, work)); err != nil {
+		t.Fatal(err)
+	}
+	b.ExpectExit(line, gatewayctl.ExitUsage, "mode 0700")
+	if err := errors.Join(os.Remove(work), os.Mkdir(work, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := file.TryLock(filepath.Join(work, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ExpectExit(line, gatewayctl.ExitUsage, "another reconciliation works there")
+	unlock()
+	gatewayctltest.WriteFile(t, filepath.Join(work, "progress.json"),
+		`{"command": "another", "started_at": "2026-03-02T00:00:00Z"}`)
+	gatewayctltest.WriteFile(t, filepath.Join(work, "rows-0.0"), "damaged")
+	b.ExpectExit(line, gatewayctl.ExitDone, "of another reconciliation")
+}
+
+// No text of a statement or a merchant becomes a formula in the CSV form.
+func TestCSVHasNoFormula(t *testing.T) {
+	b := newBooks(t)
+	b.pay(1, func(e *ledger.Entry) { e.Route.UpstreamKey = "=1+1" })
+	_, out, _ := b.Exec(b.line(b.write("s.csv", heading+"@SUM(1),,1000,XOF,paid,2026-03-01T12:00:00Z,,\n"), "--csv"))
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%v: %q", err, out)
+	}
+	b.Equal("the heading", rows[0], listing.Columns[result.Row]())
+	b.Equal("their reference", rows[1][slices.Index(rows[0], "their_reference")], "'@SUM(1)")
+	b.Equal("our key", rows[2][slices.Index(rows[0], "our_key")], "'=1+1")
+}
