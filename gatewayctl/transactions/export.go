@@ -30,11 +30,14 @@ type Export struct {
 	Since session.UTCDay `placeholder:"DAY" help:"From this UTC day, yesterday or today on; to the last whole day."`
 
 	By        string `enum:"creation,finality" default:"creation" help:"The day of creation, or of the final status."`
+	WithOpen  bool   `help:"With --by finality: also those created in the range that are pending or unknown."`
 	Overwrite bool   `help:"Replace the file, and forget where an earlier export of it ended."`
 	kindFlag
 	Format string `enum:"csv,json,ndjson" default:"csv" help:"csv; json (an array); ndjson (lines). --json is ignored."`
 	Output string `placeholder:"FILE" predictor:"file" help:"Write to a file; the same command continues it."`
 	Cursor string `placeholder:"CURSOR" help:"Without --output: continue at the cursor that was printed."`
+
+	Reconciled []string `sep:"none" placeholder:"FILE" predictor:"file" help:"Fees from files of reconcile --result."`
 }
 
 // Run writes the transactions in the order of creation, a page at a time, in constant memory. It writes only whole
@@ -51,9 +54,12 @@ func (c *Export) Run(s *session.Session) error {
 	run := &exportRun{Export: c, Session: s, output: s.Documents, position: exportPosition{
 		Command: c.description(merchants), Cursor: c.Cursor, LeftOut: map[string]int{},
 	}}
+	if err := run.findings.open(c.Reconciled); err != nil {
+		return errors.Join(err, run.findings.close())
+	}
 	if c.Output != "" {
 		if err := run.openOutput(); err != nil {
-			return err
+			return errors.Join(err, run.findings.close())
 		}
 	}
 	subject := "all merchants"
@@ -65,6 +71,7 @@ func (c *Export) Run(s *session.Session) error {
 		return fmt.Sprintf("%s to %s by %s, %s: %s", c.From.Format(time.DateOnly), c.To.Format(time.DateOnly), c.By,
 			c.Format, output.Plural(run.written, "transaction")), err
 	})
+	err = errors.Join(err, run.findings.close())
 	if run.file != nil {
 		err = errors.Join(err, run.file.Close())
 	}
@@ -94,6 +101,8 @@ func (c *Export) Validate() error {
 		return errors.New("--since excludes --from: use one of them")
 	case c.Output != "" && c.Cursor != "":
 		return fmt.Errorf("--cursor does not go with --output: the file %s has its own cursor", c.cursorFile())
+	case c.WithOpen && c.By != byFinality:
+		return errors.New("--with-open is for --by finality: by creation all transactions are exported")
 	case c.Overwrite && c.Output == "":
 		return errors.New("--overwrite needs --output")
 	}
@@ -138,6 +147,12 @@ func (c *Export) description(merchants []*merchant.Profile) string {
 	if c.By == byFinality {
 		by = " by " + c.By
 	}
+	if c.WithOpen {
+		by += " with open"
+	}
+	if len(c.Reconciled) > 0 {
+		by += " reconciled by " + strings.Join(c.Reconciled, " ")
+	}
 	return strings.Join([]string{of, from, to, format, c.Kind}, " ") + by
 }
 
@@ -147,7 +162,8 @@ func (c *Export) cursorFile() string { return c.Output + ".cursor" }
 func ExportColumns() []string {
 	return []string{"kind", "id", "transaction_id", "created_at", "final_at", "state", "status", "amount",
 		"currency", "country", "operator", "channel", "client_correlator", "reference_code", "operator_reference",
-		"upstream_key", "ever_unknown", "conflicts", "merchant", "account", "msisdn", "failure_reason"}
+		"upstream_key", "ever_unknown", "conflicts", "merchant", "account", "msisdn", "failure_reason", "platform",
+		"platform_reference", "fee"}
 }
 
 // actionExport is the action of the audit record that each export leaves, also without --yes.
@@ -177,6 +193,7 @@ type exportRun struct {
 	position    exportPosition
 	written     int  // transactions
 	pageWritten bool // a page was written
+	findings    findings
 }
 
 // openOutput opens a new file, or one to continue, truncated to its last whole page. Also in a folder of other users,
@@ -303,9 +320,12 @@ func (x *exportRun) writePages(p *merchant.Profile, from, to time.Time, isFirst 
 
 // selects reports whether a transaction is exported, and counts one that is not final at the end of the range.
 func (x *exportRun) selects(e *ledger.Entry, from, to time.Time) bool {
-	isWanted, at := x.matches(e) && e.Kind != ledger.Reference, becameFinal(e)
+	isWanted, at := x.matches(e) && e.Kind != ledger.Reference, BecameFinal(e)
 	if !isWanted || x.By != byFinality {
 		return isWanted
+	}
+	if at.IsZero() && x.WithOpen && isOpen(e) && !e.CreatedAt.Before(from) && e.CreatedAt.Before(to) {
+		return true
 	}
 	if at.IsZero() {
 		ofDone := map[ledger.State]ledger.Status{ledger.Done: e.Status}
@@ -333,14 +353,17 @@ func (x *exportRun) startingPoint(from, to time.Time) (first time.Time, cursor s
 	return first, cursor, nil
 }
 
+// isOpen reports whether a transaction is pending or unknown: one that was released is certainly not applied.
+func isOpen(e *ledger.Entry) bool { return e.State != ledger.Released && !e.Unknowable() }
+
 func (x *exportRun) wrongCursor() error {
 	return output.UsageError("the cursor %q is not one of this export: repeat its range, kind and format",
 		x.position.Cursor)
 }
 
-// becameFinal is when a transaction became final, zero if it has not. A later write never moves it, so that each
+// BecameFinal returns when a transaction became final, zero if it has not. A later write never moves it, so that each
 // transaction is exported on one day. One that was released is not final: the same request may come again.
-func becameFinal(e *ledger.Entry) time.Time {
+func BecameFinal(e *ledger.Entry) time.Time {
 	outcome := map[ledger.State]string{ledger.Done: ledger.CallSucceeded, ledger.Refused: ledger.CallRefused}[e.State]
 	switch {
 	case !e.FinalAt.IsZero():

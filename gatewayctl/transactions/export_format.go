@@ -26,8 +26,10 @@ func (x *exportRun) writePage(of *merchant.Profile, p entries.Page) error {
 	}
 	for _, e := range p.Entries {
 		x.written++
-		view := entries.ViewOf(e)
-		view.FinalAt = becameFinal(e) // also a charge has the time at which its outcome was recorded
+		view, err := x.findings.viewOf(e)
+		if err != nil {
+			return err
+		}
 		if x.file == nil {
 			MaskTexts(&view)
 		}
@@ -60,7 +62,7 @@ func (x *exportRun) writePage(of *merchant.Profile, p entries.Page) error {
 }
 
 // writeJSONObject writes a transaction as a line, or as an element of the array, which the first element opens.
-func (x *exportRun) writeJSONObject(text *bytes.Buffer, v entries.View) error {
+func (x *exportRun) writeJSONObject(text *bytes.Buffer, v exportView) error {
 	document, err := json.Marshal(v)
 	switch {
 	case x.Format != formatJSON:
@@ -100,7 +102,7 @@ func SpreadsheetText(text string) string { return formulaStart.ReplaceAllString(
 
 // csvRow is a transaction as a row: the fields of its JSON form that are columns. An apostrophe makes a text of what a
 // spreadsheet would run as a formula.
-func csvRow(v entries.View) []string {
+func csvRow(v exportView) []string {
 	columns := ExportColumns()
 	row := make([]string, len(columns))
 	labels, texts := output.Cells(v, "json")

@@ -20,7 +20,9 @@ func TestExportHasNoFormula(t *testing.T) {
 		"a,=1", "a\n=1",
 		"a\r\n=1", "a;\uff1d1", `a;"=1"`, `"=1"`, `";=1`, `a,"";"";=1`, "a\";\"\n;\t=1", "\ta", "\na",
 	} {
-		view := entries.View{Kind: ledger.Charge, Keys: entries.Keys{Correlator: text, ReferenceCode: "r"}}
+		view := exportView{View: entries.View{
+			Kind: ledger.Charge, Keys: entries.Keys{Correlator: text, ReferenceCode: "r"},
+		}}
 		var written strings.Builder
 		rows := csv.NewWriter(&written)
 		_ = rows.Write(csvRow(view)) // a Builder never fails
@@ -34,7 +36,7 @@ func TestExportHasNoFormula(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"c-1", "2026-03-01T12:00:00Z", "a=b", "a; b-c", "tel:+2250707", "x@y.example,z"} {
-		row := csvRow(entries.View{Keys: entries.Keys{Correlator: text}})
+		row := csvRow(exportView{View: entries.View{Keys: entries.Keys{Correlator: text}}})
 		if got := row[slices.Index(ExportColumns(), "client_correlator")]; got != text {
 			t.Errorf("%q became %q, want it unchanged", text, got)
 		}

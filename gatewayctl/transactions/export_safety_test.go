@@ -142,7 +142,7 @@ func TestExportedColumns(t *testing.T) {
 	d.Ledger.Overwrite(e)
 	_, out, _ := d.Exec("export ShopA --since today")
 	want := "pay,ShopA_1,,2026-03-01T12:00:00Z,2026-03-01T12:00:01Z,done,failed,1000,XOF,CI,sandbox,ussd,,,,ShopA_1," +
-		"false,1,ShopA,a1,********00,not-enough-funds\n"
+		"false,1,ShopA,a1,********00,not-enough-funds,sandbox,,\n"
 	d.Equal("the rows", out, strings.Join(transactions.ExportColumns(), ",")+"\n"+want)
 }
 
