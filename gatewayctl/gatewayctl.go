@@ -31,6 +31,7 @@ import (
 	"mobilegateway/gatewayctl/reconcile"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/gatewayctl/setup"
+	"mobilegateway/gatewayctl/settlement"
 	"mobilegateway/gatewayctl/slots"
 	"mobilegateway/gatewayctl/transactions"
 	"mobilegateway/shared/merchant"
@@ -84,6 +85,8 @@ type transactionCommands struct {
 	Counts    counts.Counts       `cmd:"" help:"Count a day's transactions, or show the counts of closed days."`
 	Export    transactions.Export `cmd:"" help:"Export transactions for reconciliation."`
 	Reconcile reconcile.Command   `cmd:"" help:"Compare an operator's statement with the ledger."`
+
+	Settlement settlement.Command `cmd:"" help:"Sum what each merchant is owed of a day."`
 }
 
 type notificationCommands struct {
