@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/shared/money"
 	"mobilegateway/world/operators/kit"
 )
 
@@ -55,11 +56,22 @@ func New(config kit.Config, credentials Credentials) *kit.Platform {
 			Path: "/c/{id}", Short: "session_3s", Open: "PENDING", Expired: "EXPIRED", Page: page,
 			Cancel: s.cancel, Confirm: s.confirm,
 		},
+		StatementAmount: statementAmount,
 		Callback: func(t *kit.Transaction, _ kit.Result) kit.Callback {
 			return kit.Callback{Method: http.MethodPost, URL: t.CallbackURL, Body: []byte(t.PageID)}
 		},
 	})
 	return s.Platform
+}
+
+// statementAmount is an amount in dinars: a request has thousandths.
+func statementAmount(e kit.Effect) string {
+	minor, err := money.ParseMinorUnits(e.Amount)
+	if err != nil {
+		return e.Amount // create has refused it
+	}
+	const thousandths = 3
+	return money.Format(minor, thousandths)
 }
 
 func (s *stub) authorize(c *kit.Call) kit.Response {

@@ -95,6 +95,28 @@ func TestPayments(t *testing.T) {
 	}
 }
 
+// A statement has dinars, and the end of the payer's number.
+func TestStatement(t *testing.T) {
+	stubtest.Run(t, "paid", func(t *testing.T) {
+		b := newBench(t, "stub")
+		path := strings.TrimPrefix(b.pay().PaymentURL, "https://stub.test")
+		b.Do("POST", path, "action=confirm&msisdn=21620000000")
+		time.Sleep(time.Minute)
+		_, text := b.Do("GET", "/stub/v1/statement", "")
+		lines := strings.Split(text, "\n")
+		if len(lines) != 3 || !strings.HasPrefix(lines[1], ",DemoShop_42,1.500,TND,paid,2") ||
+			!strings.HasSuffix(lines[1], ",,****0000") {
+			t.Errorf("the statement is %q", text)
+		}
+		if _, text := b.Do("GET", "/stub/v1/statement?day=1999-01-01", ""); strings.Count(text, "\n") != 1 {
+			t.Errorf("the statement of another day is %q", text)
+		}
+		if status, text := b.Do("GET", "/stub/v1/statement?day=x", ""); status != http.StatusBadRequest {
+			t.Errorf("%d %s", status, text)
+		}
+	})
+}
+
 func TestRefusals(t *testing.T) {
 	b := newBench(t, "another key")
 	if page := b.pay(); page.Outcome != operator.NotApplied || page.HTTPStatus != http.StatusUnauthorized {

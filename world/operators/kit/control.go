@@ -63,6 +63,9 @@ func (p *Platform) controlOperations() []Operation {
 		Control("GET /stub/v1/effects", func(c *Call, _ none) Response {
 			return JSON(http.StatusOK, p.Effects(keyOf(c)))
 		}),
+		Control("GET /stub/v1/statement", func(c *Call, _ none) Response {
+			return StatementResponse(c, p.statementRows(), p.spec.StatementAmount)
+		}),
 		Control("GET /stub/v1/calls", func(c *Call, _ none) Response {
 			found := []callRecord{}
 			for _, r := range p.log.calls {

@@ -34,6 +34,7 @@
 // # Control paths
 //
 //	GET  /stub/v1/effects?key=    effects; key is the upstream key or the order id, and all effects without it
+//	GET  /stub/v1/statement?day=  the effects of money as an operator's statement, CSV; of one UTC day or of all
 //	GET  /stub/v1/calls?key=      {operation, key, order_id, status, at}; status 0 is a closed connection
 //	POST /stub/v1/script          {"key","operation","calls":[...]}; no key or operation matches all. GET lists the
 //	                              rest, DELETE with ?key= deletes the scripts of a key, and all without it

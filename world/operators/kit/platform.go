@@ -101,6 +101,8 @@ type Spec struct {
 	TokenLife time.Duration
 	// Callback makes the callback that reports a result. Without a body it is not sent.
 	Callback func(t *Transaction, r Result) Callback
+	// StatementAmount writes the amount of an effect in its currency, for a statement; nil for the request's own.
+	StatementAmount func(e Effect) string
 	// End is called when a transaction is due for its end, also if its outcome is Undecided; nil does nothing.
 	End func(t *Transaction)
 	// Hosted describes the pages of payments; nil for an operator without them.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/money"
 	"mobilegateway/world/operators/kit"
 )
 
@@ -28,6 +30,30 @@ func (s controlPort) listEffects(c *kit.Call, _ struct{}) kit.Response {
 		}
 	}
 	return jsonResponse(http.StatusOK, effects)
+}
+
+// writeStatement writes the money that moved as an operator's statement, of the UTC day ?day= or of all days.
+func (s controlPort) writeStatement(c *kit.Call, _ struct{}) kit.Response {
+	var rows []kit.StatementRow
+	for _, t := range s.Matching("") {
+		for _, e := range s.effectsOf(of(t)) {
+			rows = append(rows, kit.StatementRow{Effect: e, Reference: t.Reference, MSISDN: t.MSISDN})
+		}
+	}
+	return kit.StatementResponse(c, rows, statementAmount)
+}
+
+// statementAmount is an effect's amount in its currency. A charge of some countries counts minor units.
+func statementAmount(e Effect) string {
+	for _, country := range market.All() {
+		if e.Kind != kindCharge || country.Currency != e.Currency || !country.ChargesInMinorUnits {
+			continue
+		}
+		if units, err := money.ParseMinorUnits(e.Amount); err == nil {
+			return money.Format(units, country.Exponent)
+		}
+	}
+	return e.Amount
 }
 
 // effectsOf returns a transaction's effects. A payment whose page was not confirmed in time has none.

@@ -64,6 +64,34 @@ func TestEffectsResponse(t *testing.T) {
 	equal(t, "body", r.do("GET", "/sandbox/v1/effects?key=Shop.s1", "", nil).body, want)
 }
 
+// A statement has the money that moved, and no SMS.
+func TestStatement(t *testing.T) {
+	r := newTestSandbox(t)
+	r.charge("Shop.c1", "5555")
+	r.pay("tpe", "Shop_1", "0700005555")
+	r.sms("Shop.s1", "5555")
+	r.clock.Advance(time.Second)
+	lines := strings.Split(r.do("GET", "/sandbox/v1/statement", "", nil).body, "\n")
+	equal(t, "lines", len(lines), 4)
+	equal(t, "heading", lines[0], "reference,order_id,amount,currency,status,time,fee,payer")
+	for i, want := range []string{",Shop.c1,500,XOF,paid,2026-11-21T10:00:00Z,,", ",Shop_1,"} {
+		if !strings.Contains(lines[1+i], want) {
+			t.Errorf("line %d is %q, want %s", i+2, lines[1+i], want)
+		}
+	}
+}
+
+// A charge counts minor units in some countries. A statement has its currency.
+func TestStatementAmount(t *testing.T) {
+	for want, e := range map[string]Effect{
+		"0.15": {Kind: kindCharge, Amount: "15.00", Currency: "USD"},
+		"15":   {Kind: kindPayment, Amount: "15", Currency: "USD"},
+		"500":  {Kind: kindCharge, Amount: "500", Currency: "XOF"},
+	} {
+		equal(t, "amount", statementAmount(e), want)
+	}
+}
+
 // Each word of a script: the response, the next call, and the effects.
 func TestScripts(t *testing.T) {
 	for _, c := range []struct {

@@ -178,6 +178,7 @@ func (s *Sandbox) operations() []kit.Operation {
 		{Pattern: "POST /pay/{token}", Plain: true, Serve: s.pages.postPage},
 
 		open(control, kit.Control("GET /sandbox/v1/effects", port.listEffects)),
+		open(control, kit.Control("GET /sandbox/v1/statement", port.writeStatement)),
 		open(control, kit.Control("GET /sandbox/v1/transactions", port.listTransactions)),
 		open(control, kit.Control("POST /sandbox/v1/settle", port.setFinalStatus)),
 		open(control, kit.Control("GET /sandbox/v1/steering", s.injector.showFaultSettings)),
