@@ -129,13 +129,15 @@ var stubScripts = []stubScript{
 	{"flouci", "create", "cut-applied", "", stubEnd{http.StatusGatewayTimeout, "pending", 0}},
 }
 
-// TestStubs sends the payments of each operator's platform and messages of Orange through the drivers.
+// TestStubs sends the payments of each operator's platform and messages of Orange through the drivers. At the end the
+// journal of each stub reconciles with the ledger.
 func TestStubs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a gateway")
 	}
 	t.Parallel()
-	g := openStubTarget(t)
+	g, session := openStubTarget(t)
+	began := time.Now().UTC()
 	t.Run("stories", func(t *testing.T) {
 		for _, p := range stubPlatforms {
 			for ending, end := range stubCases {
@@ -163,24 +165,27 @@ func TestStubs(t *testing.T) {
 			stubStory{t, g, stubPlatform{prefix: "orangesms"}}.sendMessages()
 		})
 	})
+	if session != nil {
+		session.withT(t).reconcileStubs(began)
+	}
 }
 
-// openStubTarget opens the run that E2E_RUN_JSON names, if its operators are stubs, or starts a local run. The only
-// operator of its second merchant is Orange.
-func openStubTarget(t *testing.T) *target {
+// openStubTarget opens the run that E2E_RUN_JSON names, if its operators are stubs, or starts a local run with a
+// session. The only operator of its second merchant is Orange.
+func openStubTarget(t *testing.T) (*target, *ctlSession) {
 	t.Helper()
 	if os.Getenv("E2E_RUN_JSON") != "" {
 		g := openTarget(t)
 		if g.StubsURL == "" {
 			t.Skip("the target has no stubs of operators' platforms")
 		}
-		return g
+		return g, nil
 	}
 	e := newCtlSession(t, localtest.Options{
 		Speed: speed, Stubs: true, EnvOverrides: map[string]string{"PAYMENT_LIFETIME": "15m"},
 	})
 	e.mustRun("merchant change "+e.target.SecondMerchant.Merchant+" --operator orange"+confirmFlags, nil)
-	return e.target
+	return e.target, e
 }
 
 // stubStory is one payment at a stub.

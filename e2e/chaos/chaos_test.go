@@ -95,6 +95,7 @@ func TestChaos(t *testing.T) {
 	r.stopSandboxFaults()
 	r.drain(stop)
 	r.count()
+	r.reconcile()
 	total, _ := r.injector.total()
 	r.printf("%d faults:\n%s", total, r.injector)
 	r.printf("memory and descriptors:\n%s", table)
