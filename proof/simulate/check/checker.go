@@ -240,6 +240,7 @@ func (c *Checker) AtEnd() {
 	for _, o := range c.merchants.Orders {
 		c.responses.linearizable(o)
 	}
+	books{c.base}.atEnd()
 	c.isolation.atEnd()
 	for e := range c.Entries.All() {
 		c.callbacks.atEnd(e)

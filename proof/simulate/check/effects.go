@@ -2,7 +2,10 @@ package check
 
 import (
 	"bytes"
+	"cmp"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,4 +155,74 @@ func (c *effects) atEnd(e *ledger.Entry) {
 // paid after all. A payment that ends too early is found when it ends (see expired).
 func expiredBefore(e *ledger.Entry, effect outside.Effect) bool {
 	return e.Kind == ledger.Payment && e.StatusFinal() && effect.LastAt.After(e.FinalAt.Add(-history.MaxSkew))
+}
+
+const booksAgree invariant = "17: At the end the money that the operators moved is that of the ledger's successes, " +
+	"to the minor unit, for each merchant and currency. Only transactions that are listed for a person, and reports " +
+	"that contradict a final status, may differ"
+
+// books compares the sums of the operators' journals with those of the ledger.
+type books struct{ *base }
+
+// account is a merchant's money in a currency.
+type account struct{ merchant, currency string }
+
+// atEnd sums the effects of all operators less the successes of the ledger. Keys with a lie are on neither side.
+func (b books) atEnd() {
+	sums := map[account]int64{}
+	b.operators.Each(func(o *outside.Operator) {
+		for _, effect := range o.Effects() {
+			if movesMoney(effect.Kind) && !b.operators.HasLied(effect.Key) {
+				sums[account{effect.Merchant, effect.Currency}] += moved(effect)
+			}
+		}
+	})
+	for e := range b.Entries.All() {
+		if e.Kind == ledger.SMS || deployment.IsCrowd(e) || b.operators.HasLied(e.Route.UpstreamKey) {
+			continue
+		}
+		effect, found := b.operators.EffectOf(e)
+		_, isPlatform := operators.RowOf(e)
+		if found && isPlatform && b.operators.Platforms != nil { // the others' effects are summed above
+			sums[account{effect.Merchant, effect.Currency}] += moved(effect)
+		}
+		switch {
+		case isSuccess(e):
+			sums[account{e.Merchant.Name, e.Amount.Currency}] -= e.Amount.Minor
+		case found && b.mayDiffer(e, effect):
+			sums[account{effect.Merchant, effect.Currency}] -= moved(effect)
+		}
+	}
+	order := func(a, b account) int {
+		return cmp.Or(cmp.Compare(a.merchant, b.merchant), cmp.Compare(a.currency, b.currency))
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(sums), order) {
+		if sums[of] != 0 {
+			b.fail(booksAgree, "the operators moved %d minor units of %s of %s more than the ledger has", sums[of],
+				of.currency, of.merchant)
+		}
+	}
+}
+
+// movesMoney reports whether a kind of effects is a payment or a charge.
+func movesMoney(kind string) bool { return kind == outside.KindPayment || kind == outside.KindCharge }
+
+// moved is the money of all effects under a key.
+func moved(effect outside.Effect) int64 { return effect.AmountMinor * int64(effect.Count) }
+
+// isSuccess reports whether the ledger has a success of a payment or a charge.
+func isSuccess(e *ledger.Entry) bool {
+	if e.Kind == ledger.Payment {
+		return e.Status == ledger.Successful
+	}
+	return e.State == ledger.Done && e.Manual.Outcome != ledger.ManuallyNotApplied
+}
+
+// mayDiffer reports whether an entry without a success may have an effect. An open one is listed for a person, or its
+// bound is not over. A final status came before the effect, or a conflict contradicts it.
+func (b books) mayDiffer(e *ledger.Entry, effect outside.Effect) bool {
+	if e.NotApplied() {
+		return expiredBefore(e, effect) || e.Kind == ledger.Payment && len(e.Conflicts) > 0
+	}
+	return b.Entries.IsListed(e) || time.Since(e.ReservedAt) < FinalBound
 }

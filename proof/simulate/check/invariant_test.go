@@ -15,7 +15,7 @@ func TestSentences(t *testing.T) {
 	all := []invariant{
 		oneEffect, finalOutcomes, sameResponse, statusOrder, confidentiality, exactAmounts, finalOrListed, keptReports,
 		isolated, alarmsEnd, tableOfWrites, trueReasons, nothingAfterReturn, operatorsLimits, oneBody,
-		circuitsHelp,
+		circuitsHelp, booksAgree,
 	}
 	page, err := os.ReadFile("../../../docs/reliability.md")
 	if err != nil {
