@@ -1,9 +1,9 @@
 // Package reconcile compares an operator's statement with the ledger, to the minor unit.
 //
 // Both sides are sorted in files and merged, so that memory does not grow with their number. It changes nothing: each
-// difference has the command with which a person acts on it. Its invariants: a statement is compared as a whole or not
-// at all. The same statement and the same ledger always have the same result. The differences of the classes add up to
-// the difference of the totals.
+// difference has the command with which a person acts on it (decision "reconciliation"). Its invariants: a statement is
+// compared as a whole, or refused. The same statement and the same ledger always have the same result. The differences
+// of the classes add up to the difference of the totals.
 package reconcile
 
 import (
