@@ -23,7 +23,9 @@ import (
 // Unknown are the commands below unknown.
 type Unknown struct {
 	List    unknownList    `cmd:"" help:"List the transactions with an unknown outcome, the oldest first."`
+	Waiting unknownWaiting `cmd:"" help:"Count what waits for an operator's status, by account and age."`
 	Resolve unknownResolve `cmd:"" help:"Resolve one: by a status lookup, or manually with --as."`
+	Lookup  unknownLookup  `cmd:"" help:"Look up now all payments that wait at a platform, within its rate."`
 }
 
 type unknownList struct {
@@ -192,6 +194,9 @@ func (c *unknownResolve) manualResolution(s *session.Session, outcome ledger.Man
 // resolveByLookup is the only value of --as without a manual resolution.
 const resolveByLookup = "lookup"
 
+// errNoResponse marks a lookup to which the operator did not respond with a status.
+var errNoResponse = errors.New("no status")
+
 var errNotApplied = fmt.Errorf("%w: it was certainly not applied, and a retry may send it", ledger.ErrOutcomeKnown)
 
 // IsOperatorReference reports whether a text can be the value of --operator-reference.
@@ -211,8 +216,8 @@ func lookUpResolution(s *session.Session, e *ledger.Entry, confirmer *confirm.Co
 	}
 	response := accounts.LookUp(s, confirmer, e)
 	if response.Supported && !response.Responded {
-		return nil, fmt.Errorf("operator %s reported no status of %s: %w. %s. Then run the command again, or get the "+
-			"outcome from the operator and use --as", e.Route.Operator, e.ID, response.Cause,
+		return nil, fmt.Errorf("operator %s reported %w of %s: %w. %s. Then run the command again, or get the "+
+			"outcome from the operator and use --as", e.Route.Operator, errNoResponse, e.ID, response.Cause,
 			accounts.LookupAdvice(s, operator.PinOf(e), response.Cause))
 	}
 	apply := func(e *ledger.Entry, now time.Time) ledger.Transition {
