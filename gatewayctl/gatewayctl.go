@@ -22,6 +22,7 @@ import (
 	"mobilegateway/gatewayctl/accounts"
 	"mobilegateway/gatewayctl/attention"
 	"mobilegateway/gatewayctl/audit"
+	"mobilegateway/gatewayctl/console"
 	"mobilegateway/gatewayctl/counts"
 	"mobilegateway/gatewayctl/deliveries"
 	"mobilegateway/gatewayctl/deployment"
@@ -68,6 +69,7 @@ type commandLine struct {
 type waiting struct {
 	Attention attention.Waiting    `cmd:"" help:"List or close what waits for a person, over all merchants."`
 	Unknown   transactions.Unknown `cmd:"" help:"Transactions whose outcome is unknown."`
+	Console   console.Command      `cmd:"" help:"Serve all of this as pages on this machine, for a browser."`
 }
 
 type transactionCommands struct {
@@ -191,7 +193,7 @@ func terminalOf(system deployment.System) output.Terminal {
 // runSelected runs the selected command. Its providers are the methods Provide... of the command and of those above it,
 // as for the parser's own Run, which guards none of them.
 func runSelected(parsed *kong.Context, s *session.Session) error {
-	parsed.Bind(s)
+	parsed.Bind(s, consoleRun(s))
 	var commands []reflect.Value
 	for node := parsed.Selected(); node != nil; node = node.Parent {
 		commands = append(commands, node.Target.Addr())

@@ -1,0 +1,60 @@
+package console
+
+import "slices"
+
+// TextKeys are the keys that the tables of pages use.
+func TextKeys() (keys []string) {
+	all, _ := loadTexts()
+	for key := range all {
+		keys = append(keys, key)
+	}
+	add := func(l listing) {
+		keys = append(keys, "h."+l.title, "none."+l.title)
+		for _, c := range l.columns {
+			keys = append(keys, "c."+c.Field)
+		}
+	}
+	for _, p := range pages {
+		keys = append(keys, "title."+p.name)
+	}
+	for _, l := range []listing{
+		attentionList, waitingList, circuitList, healthList, merchantList, accountList, serviceList, keyList("tokens"),
+		keyList("callbacks"), keyList("webhooks"), verifyList, auditList, sandboxOrders, sandboxScripts,
+	} {
+		add(l)
+	}
+	for _, columns := range [][]column{
+		transactionColumns, endpointList, notificationColumns, merchantFacts, credentialColumns, transactionFacts,
+		callColumns, attemptColumns,
+	} {
+		for _, c := range columns {
+			keys = append(keys, "c."+c.Field)
+		}
+	}
+	for _, name := range slices.Concat(searchFilters) {
+		keys = append(keys, "filter."+name)
+	}
+	for _, name := range sandboxDigits {
+		keys = append(keys, "digits."+name)
+	}
+	for _, name := range scriptWords {
+		keys = append(keys, "script."+name)
+	}
+	for _, name := range slices.Concat(waitingAges, groupFields) {
+		keys = append(keys, "c."+name)
+	}
+	keys = append(keys, laneNames...)
+	for _, nodes := range stateNodes {
+		for _, n := range nodes {
+			keys = append(keys, "means."+n.Name)
+		}
+	}
+	return keys
+}
+
+// Text is a text in a language.
+func Text(lang, key string) (text string, known bool) {
+	all, _ := loadTexts()
+	found, known := all[key]
+	return found[slices.Index(languages, lang)], known
+}
