@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +26,7 @@ func TestMakeRun(t *testing.T) {
 	g := p.waitReady(t)
 	t.Run("run.json has the contract's fields and nothing else", func(t *testing.T) { checkRunJSON(t, g.path) })
 	t.Run("the three printed curl lines work", func(t *testing.T) { checkCurl(t, p) })
+	t.Run("the console's two addresses open a session each", func(t *testing.T) { checkConsole(t, p, g) })
 	t.Run("a broken setting", func(t *testing.T) {
 		checkStartRefused(t, t.TempDir(), "SPEED must be", "PORT=0", "SPEED=fast")
 	})
@@ -136,7 +139,7 @@ func checkRunJSON(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	compareFields(t, "run.json", whole, append([]string{"base_url", "second_merchant", "limited_merchant", "inbox_url",
-		"sandbox_url", "pids"}, shopFields...))
+		"sandbox_url", "console_url", "pids"}, shopFields...))
 	var second, processes map[string]json.RawMessage
 	if err := json.Unmarshal(whole["second_merchant"], &second); err != nil {
 		t.Error(err)
@@ -166,6 +169,55 @@ func compareFields(t *testing.T, what string, got map[string]json.RawMessage, wa
 	for _, name := range want {
 		if _, found := got[name]; !found {
 			t.Errorf("%s has no field %s", what, name)
+		}
+	}
+}
+
+var consoleLine = regexp.MustCompile(`(?m)^Console .* (http://127\.0\.0\.1:\d+/open/[a-z2-7]{32})$`)
+
+// checkConsole opens the address that is printed behind the curl lines, and the one of run.json. A second client is
+// refused.
+func checkConsole(t *testing.T, p *makeProcess, g *target) {
+	printed := eventually(t, 5*time.Second, func() (string, error) {
+		_, behind, _ := strings.Cut(p.outputText(), "\nSMS:\ncurl ")
+		found := consoleLine.FindStringSubmatch(behind)
+		if found == nil {
+			return "", fmt.Errorf("no address of the console behind the curl lines in\n%s", p.outputText())
+		}
+		return found[1], nil
+	})
+	if printed == g.ConsoleURL {
+		t.Error("both addresses open one session")
+	}
+	for _, address := range []string{printed, g.ConsoleURL} {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overview := address[:strings.Index(address, "/open/")+1]
+		first, second := &http.Client{Jar: jar}, &http.Client{}
+		for _, step := range []struct {
+			what, address string
+			client        *http.Client
+			want          int
+		}{
+			{"the address", address, first, http.StatusOK}, {"the overview", overview, first, http.StatusOK},
+			{"the address again", address, first, http.StatusOK},
+			{"a second client", address, second, http.StatusForbidden},
+			{"its overview", overview, second, http.StatusForbidden},
+		} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, step.address, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := step.client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != step.want {
+				t.Errorf("%s: %d, want %d", step.what, response.StatusCode, step.want)
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ type Config struct {
 	Root string
 	// Dir is the run's own folder, .local by default, with its data.
 	Dir string
-	// Port is the API's; the sandbox uses the next one and the inbox the one after. 0: free ports for all.
+	// Port is the API's; the sandbox, the inbox and the console use the next three. 0: free ports for all.
 	Port int
 	// Speed divides every lifetime and schedule of the product, but no timeout. 0 is 1.
 	Speed int
@@ -45,8 +46,19 @@ type Config struct {
 	Freeze bool
 	// RecordCalls records the functions' AWS calls, for tests.
 	RecordCalls bool
+	// Console makes the console for people; nil for a run without one.
+	Console func(at ConsolePlace) (Console, error)
 	// Out receives one line per request; nil discards them.
 	Out io.Writer
+}
+
+// ConsolePlace is where a run serves its console, and what the console calls there.
+type ConsolePlace struct{ Dir, Port, SandboxURL string }
+
+// Console serves pages for people. Opening returns the path of a new address, which opens one session.
+type Console interface {
+	http.Handler
+	Opening() string
 }
 
 // DefaultPort is the API's port if PORT is not set.

@@ -81,6 +81,10 @@ curl -i -X POST '%[1]s/smsmessaging/v1/outbound/tel%%3A%%2B2250000/requests' %[7
 
 `, i.BaseURL, i.AccessToken, i.Merchant, i.SandboxURL, i.InboxURL, r.config.Dir, common, user,
 		chargeExample(i, key), pay, payExample(i, key), sms, smsExample(key), stubs)
+	if r.pages != nil {
+		address := listenerURL(r.listeners.pages) + r.pages.Opening()
+		_, _ = fmt.Fprintf(out, "Console (opens one session)  %s\n\n", address)
+	}
 }
 
 func headerOptions(headers ...string) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -38,6 +39,7 @@ type Gateway struct {
 	config   Config
 	template *template.Template
 	console  *console
+	pages    Console // nil without Config.Console
 
 	listeners    listeners
 	recorder     *awscalls.Recorder // nil without Config.RecordCalls
@@ -60,7 +62,7 @@ type Gateway struct {
 	closers   []func()
 }
 
-type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy, stubs net.Listener }
+type listeners struct{ api, sandbox, inbox, secrets, dynamoProxy, stubs, pages net.Listener }
 
 // Start starts everything and returns when everything responds. ctx bounds only the start; the run ends with Close. An
 // error is one line that says what to do, except that of a program that does not compile.
@@ -77,7 +79,7 @@ func Start(ctx context.Context, config Config) (*Gateway, error) {
 	steps := []func(context.Context) error{
 		r.lockDataDir, r.listen, r.readTemplate, r.build, r.startSecrets, r.startDynamoDB,
 		r.startInbox, r.startStubs, r.seed, r.startSandbox, r.startFunctions, r.startAPI, r.startEventSources,
-		r.publishRunFiles,
+		r.startConsole, r.publishRunFiles,
 	}
 	for _, step := range steps {
 		if err := cmp.Or(step(ctx), ctx.Err()); err != nil {
@@ -163,6 +165,11 @@ func (r *Gateway) listen(ctx context.Context) error {
 	if r.config.Stubs {
 		all = append(all, &l.stubs)
 	}
+	if r.config.Console != nil {
+		if err := r.listenForConsole(ctx); err != nil {
+			return err
+		}
+	}
 	for i, to := range all {
 		port := 0
 		if r.config.Port != 0 && i < 3 { // the first three have fixed ports
@@ -179,6 +186,40 @@ func (r *Gateway) listen(ctx context.Context) error {
 		r.onClose(func() { _ = listener.Close() })
 		*to = listener
 	}
+	return nil
+}
+
+// listenForConsole opens the port after the inbox's, or a free one: no program has to know it before the run.
+func (r *Gateway) listenForConsole(ctx context.Context) (err error) {
+	port := 0
+	if r.config.Port != 0 && r.config.Port+3 <= math.MaxUint16 {
+		port = r.config.Port + 3
+	}
+	listen := func(port int) (net.Listener, error) {
+		return (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	if r.listeners.pages, err = listen(port); errors.Is(err, syscall.EADDRINUSE) {
+		r.listeners.pages, err = listen(0)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot listen for the console: %w", err)
+	}
+	r.onClose(func() { _ = r.listeners.pages.Close() })
+	return nil
+}
+
+// startConsole serves the console. run.json has an address of its own, which opens one session.
+func (r *Gateway) startConsole(context.Context) (err error) {
+	if r.config.Console == nil {
+		return nil
+	}
+	_, port, _ := net.SplitHostPort(r.listeners.pages.Addr().String())
+	r.pages, err = r.config.Console(ConsolePlace{r.config.Dir, port, listenerURL(r.listeners.sandbox)})
+	if err != nil {
+		return err
+	}
+	r.info.ConsoleURL = listenerURL(r.listeners.pages) + r.pages.Opening()
+	r.serve(r.listeners.pages, r.pages)
 	return nil
 }
 
@@ -229,7 +270,8 @@ type Info struct {
 	LimitedMerchant MerchantCredentials `json:"limited_merchant"`
 	InboxURL        string              `json:"inbox_url"`
 	SandboxURL      string              `json:"sandbox_url"`
-	StubsURL        string              `json:"stubs_url,omitempty"` // only with Config.Stubs
+	ConsoleURL      string              `json:"console_url,omitempty"` // only with Config.Console
+	StubsURL        string              `json:"stubs_url,omitempty"`   // only with Config.Stubs
 	PIDs            PIDs                `json:"pids"`
 }
 

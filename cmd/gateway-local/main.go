@@ -7,11 +7,16 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/signal"
+	"os/user"
 	"syscall"
+	"time"
 
+	"mobilegateway/gatewayctl"
+	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/internal/repository"
 	"mobilegateway/local"
 )
@@ -27,6 +32,21 @@ func main() {
 	}
 }
 
+// newConsole returns the console of the run.
+func newConsole(at local.ConsolePlace) (local.Console, error) {
+	name := "unknown"
+	if found, err := user.Current(); err == nil {
+		name = found.Username
+	}
+	host, _ := os.Hostname()
+	return gatewayctl.LocalConsole{
+		System: deployment.System{
+			Getenv: os.Getenv, User: name + "@" + host, Now: time.Now, Rand: rand.Reader, Connect: deployment.Connect,
+		},
+		Dir: at.Dir, Port: at.Port, SandboxURL: at.SandboxURL,
+	}.New()
+}
+
 // run starts the gateway and waits for its end.
 func run(ctx context.Context) error {
 	root, err := repository.Root()
@@ -37,7 +57,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config.Out = os.Stdout
+	config.Out, config.Console = os.Stdout, newConsole
 	gateway, err := local.Start(ctx, config)
 	if ctx.Err() != nil {
 		return nil // interrupted during the start: Start has stopped everything
