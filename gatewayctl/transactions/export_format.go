@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/shared/merchant"
+	"mobilegateway/shared/spreadsheet"
 )
 
 // writePage writes a page of a merchant, and then the position after it.
@@ -91,15 +91,6 @@ func (x *exportRun) closeArray() error {
 	return err
 }
 
-// formulaStart matches each sign of a text at which a spreadsheet may begin a formula: at the start of a cell, behind
-// spaces, invisible characters and quotes. The sign may be full-width. A cell starts behind the separator of any
-// locale: a spreadsheet that splits at semicolons takes no notice of our quotes.
-var formulaStart = regexp.MustCompile(
-	`(^|[;,\t\r\n])([\p{Z}\p{C}"]*)([-=+@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])|(^[\t\r\n\x00])`)
-
-// SpreadsheetText returns a text for a cell of CSV. An apostrophe marks what a spreadsheet would run as a formula.
-func SpreadsheetText(text string) string { return formulaStart.ReplaceAllString(text, "$1$2'$3$4") }
-
 // csvRow is a transaction as a row: the fields of its JSON form that are columns. An apostrophe makes a text of what a
 // spreadsheet would run as a formula.
 func csvRow(v exportView) []string {
@@ -109,7 +100,7 @@ func csvRow(v exportView) []string {
 	for i, label := range labels {
 		label, _, _ = strings.Cut(label, ",")
 		if column := slices.Index(columns, label); column >= 0 {
-			row[column] = SpreadsheetText(texts[i])
+			row[column] = spreadsheet.EscapeFormulas(texts[i])
 		}
 	}
 	return row

@@ -12,6 +12,7 @@ import (
 
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/transactions"
+	"mobilegateway/shared/spreadsheet"
 )
 
 // Each calls yield with each row. It returns yield's error at once.
@@ -71,7 +72,7 @@ func WriteCSV[T any](to io.Writer, rows Each[T]) error {
 		transactions.MaskTexts(&row)
 		_, texts := output.Cells(row, "json")
 		for i, text := range texts {
-			texts[i] = transactions.SpreadsheetText(text)
+			texts[i] = spreadsheet.EscapeFormulas(text)
 		}
 		return write(texts)
 	})
