@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser chaos prose simulate knownbad backlog capacity mutate preflight deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
+.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser hang chaos prose simulate knownbad backlog capacity mutate preflight deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -119,6 +119,9 @@ smoke: ## Run the safe checks of a deployment, also of production (BASE_URL=http
 
 e2e-browser: ## Pay on the payment page in a headless Chromium with axe-core (SCREENSHOTS=1 renews docs/screenshots)
 	@e2e/browser/install && E2E_BROWSER=1 go test -count=1 -timeout 5m -parallel 4 ./e2e/browser
+
+hang: ## Let one of four platforms hang for real processes, and compare what the others get with a healthy run
+	@E2E_HANG=1 go test -count=1 -v -timeout 5m ./e2e -run '^TestOnePlatformHangs$$'
 
 chaos: ## Fail parts of a local run under load, then count orders and effects (CHAOS_MINUTES=20 CHAOS_SEED=n)
 	@CHAOS_MINUTES=$(or $(CHAOS_MINUTES),20) CHAOS_SEED=$(CHAOS_SEED) \
