@@ -49,19 +49,19 @@ const (
 
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct {
-	upstream.Payments
+	upstream.Base
 	now func() time.Time
 }
 
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
-	return &Driver{upstream.Payments{Build: buildPayment, Base: upstream.Base{
+	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Operation: operator.AccountPay, Fields: accountFields(),
 		Header: func(account credentials.Account) map[string]string {
 			keys := account.Field(fieldPublicKey) + ":" + account.Field(fieldPrivateKey)
 			return map[string]string{"Authorization": "Bearer " + keys}
 		},
-	}}, now}
+	}, now}
 }
 
 // accountFields are the fields of an account. The public key identifies the application that has the payments.
@@ -95,7 +95,12 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 	read := func(x upstream.Exchange) operator.PayResponse {
 		return readPage(x, call.UpstreamKey, d.now().Add(sessionLife+failureMargin))
 	}
-	return d.SendPayment(ctx, call, isKeyRefused, read)
+	return d.SendPayment(ctx, call, buildPayment, isKeyRefused, read)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.CheckPaymentBy(ctx, call, buildPayment)
 }
 
 // buildPayment makes the request for a page.

@@ -21,11 +21,11 @@ import (
 const paymentPath = "/collection/v1_0/requesttopay"
 
 // Driver implements the protocol. It is safe for concurrent use.
-type Driver struct{ upstream.Payments }
+type Driver struct{ upstream.Base }
 
 // New makes the driver. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens) *Driver {
-	return &Driver{upstream.Payments{Build: buildPayment, Base: upstream.Base{
+	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
 		Header: func(account credentials.Account) map[string]string {
 			return map[string]string{
@@ -37,7 +37,7 @@ func New(accounts *credentials.Reader, client *upstream.Client, tokens *upstream
 			Path: "/collection/token/", ID: fieldAPIUser, Secret: fieldAPIKey, HasNoForm: true,
 			RefusalError: "login_failed", RenewBefore: 10 * time.Minute,
 		},
-	}}}
+	}}
 }
 
 // The paths of an account's fields.

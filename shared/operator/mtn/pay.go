@@ -35,7 +35,7 @@ type payer struct {
 // proof that the payer has a wallet. After a refused token whose form proves nothing, the payment is sent once more,
 // because MTN takes one payment for each UUID. Then only a success or a refusal of the second send decides.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	x, unsent := d.Send(ctx, call.Call, d.BuildOf(call), isTokenRefused)
+	x, unsent := d.Send(ctx, call.Call, upstream.PaymentBuild(buildPayment).Of(call), isTokenRefused)
 	response := x.Response(unsent, classifyPayment)
 	mayHaveTaken := x.Refused != nil && !refusedInFront(*x.Refused)
 	if mayHaveTaken && response.Outcome == operator.NotApplied {
@@ -44,6 +44,11 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 		response.HTTPStatus = status
 	}
 	return response
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.CheckPaymentBy(ctx, call, buildPayment)
 }
 
 // buildPayment makes the request to pay. externalId is the order_id: a callback may have no other id of ours.

@@ -35,16 +35,16 @@ const (
 )
 
 // Driver implements the protocol. It is safe for concurrent use.
-type Driver struct{ upstream.Payments }
+type Driver struct{ upstream.Base }
 
 // New makes the driver. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, tokens *upstream.Tokens) *Driver {
-	return &Driver{upstream.Payments{Build: buildPayment, Base: upstream.Base{
+	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Tokens: tokens, Operation: operator.AccountPay, Fields: accountFields(),
 		Credentials: upstream.ClientCredentials{
 			Path: "/oauth/v3/token", ID: "client_id", Secret: "client_secret", RenewBefore: 5 * time.Minute,
 		},
-	}}}
+	}}
 }
 
 // The paths of an account's fields.
@@ -101,7 +101,12 @@ type payRequest struct {
 
 // Pay creates a payment page. Its DriverData is the page's token, which every lookup needs.
 func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayResponse {
-	return d.SendPayment(ctx, call, isTokenExpired, readPage)
+	return d.SendPayment(ctx, call, buildPayment, isTokenExpired, readPage)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.CheckPaymentBy(ctx, call, buildPayment)
 }
 
 // buildPayment makes the request for a page. One account serves one country.

@@ -19,14 +19,14 @@ import (
 const depositPath = "/v2/deposits"
 
 // Driver implements the protocol. It is safe for concurrent use.
-type Driver struct{ upstream.Payments }
+type Driver struct{ upstream.Base }
 
 // New makes the driver. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client) *Driver {
 	fields := append(operator.BasicAccountFields(), upstream.CallbackSecretField(operator.AccountPay))
-	return &Driver{upstream.Payments{Build: buildPayment, Base: upstream.Base{
+	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Operation: operator.AccountPay, Fields: fields,
-	}}}
+	}}
 }
 
 // VerifyStaticCallback implements operator.StaticCallbackVerifier by the secret in the path. It does not check a

@@ -54,7 +54,12 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 		}
 		return operator.PayResponse{Result: result}
 	}
-	return d.SendPayment(ctx, call, isTokenRefused, read)
+	return d.SendPayment(ctx, call, buildPayment, isTokenRefused, read)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.CheckPaymentBy(ctx, call, buildPayment)
 }
 
 func buildPayment(_ credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {

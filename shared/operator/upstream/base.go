@@ -171,30 +171,27 @@ func (x Exchange) Response(unsent *fault.Fault, read func(Exchange) operator.Pay
 	return response
 }
 
-// Payments is the Base of a platform whose payment is one request. It implements operator.PaymentChecker.
-type Payments struct {
-	Base
-	// Build makes the request of a payment for an account, with the faults of Build.
-	Build func(credentials.Account, operator.PayCall) (Request, *fault.Fault)
-}
+// PaymentBuild makes the request of a payment for an account, with the faults of Build.
+type PaymentBuild func(credentials.Account, operator.PayCall) (Request, *fault.Fault)
 
-// BuildOf returns how the request of a payment is made.
-func (p *Payments) BuildOf(call operator.PayCall) Build {
-	build := Build(func(account credentials.Account) (Request, *fault.Fault) { return p.Build(account, call) })
+// Of returns how the request of one payment is made.
+func (b PaymentBuild) Of(call operator.PayCall) Build {
+	build := Build(func(account credentials.Account) (Request, *fault.Fault) { return b(account, call) })
 	return build.asTransaction
 }
 
-// CheckPayment implements operator.PaymentChecker.
-func (p *Payments) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
-	return p.Check(ctx, call.Call, p.BuildOf(call))
+// CheckPaymentBy is operator.PaymentChecker for a platform whose payment is one request. The request is an argument, so
+// that functions which send no payment do not link it.
+func (b *Base) CheckPaymentBy(ctx context.Context, call operator.PayCall, build PaymentBuild) *fault.Fault {
+	return b.Check(ctx, call.Call, build.Of(call))
 }
 
 // SendPayment sends a payment with the rules of SendTransaction.
-func (p *Payments) SendPayment(
-	ctx context.Context, call operator.PayCall, isUnprocessed func(Exchange) bool,
+func (b *Base) SendPayment(
+	ctx context.Context, call operator.PayCall, build PaymentBuild, isUnprocessed func(Exchange) bool,
 	read func(Exchange) operator.PayResponse,
 ) operator.PayResponse {
-	return p.SendTransaction(ctx, call.Call, p.BuildOf(call), isUnprocessed, read)
+	return b.SendTransaction(ctx, call.Call, build.Of(call), isUnprocessed, read)
 }
 
 // minCallbackSecret is the shortest secret of a static callback's address in characters.

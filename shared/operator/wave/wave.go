@@ -29,15 +29,15 @@ const sessionsPath = "/v1/checkout/sessions"
 
 // Driver implements the protocol. It is safe for concurrent use.
 type Driver struct {
-	upstream.Payments
+	upstream.Base
 	now func() time.Time
 }
 
 // New makes the driver. accounts are the platforms' accounts. It neither fetches nor connects yet.
 func New(accounts *credentials.Reader, client *upstream.Client, now func() time.Time) *Driver {
-	return &Driver{upstream.Payments{Build: buildPayment, Base: upstream.Base{
+	return &Driver{upstream.Base{
 		Accounts: accounts, Client: client, Operation: operator.AccountPay, Fields: accountFields(),
-	}}, now}
+	}, now}
 }
 
 // sessionRequest is the request for a checkout session, in the order of Wave's documentation.
@@ -64,7 +64,12 @@ func (d *Driver) Pay(ctx context.Context, call operator.PayCall) operator.PayRes
 		}
 	}
 	read := func(x upstream.Exchange) operator.PayResponse { return readCreated(x, request) }
-	return d.SendPayment(ctx, call, isKeyRefused, read)
+	return d.SendPayment(ctx, call, buildPayment, isKeyRefused, read)
+}
+
+// CheckPayment implements operator.PaymentChecker.
+func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault.Fault {
+	return d.CheckPaymentBy(ctx, call, buildPayment)
 }
 
 func buildPayment(_ credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {
