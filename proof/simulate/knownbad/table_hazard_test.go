@@ -202,7 +202,7 @@ var hazardVariants = []variant{
 		invariants: []int{10},
 		world:      choices{"has partitions of a merchant's days": last},
 		edits: []edit{{
-			"gatewayctl/entries/day.go", "parts: make([]dayPart, p.ReadDayShards())", "parts: make([]dayPart, 1)",
+			"shared/dayindex/dayindex.go", "parts: make([]part, of.Shards)", "parts: make([]part, 1)",
 		}},
 	},
 	{
