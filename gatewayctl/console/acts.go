@@ -20,7 +20,7 @@ var allowedActs = [][]string{
 // flagsOfActs are the flags that an act may have. No other flag reaches the tool: another table, for example.
 var flagsOfActs = []string{
 	"--url", "--host", "--all", "--as", "--day", "--operation", "--for", "--merchant", "--from", "--to", "--since",
-	"--dead-letters", "--former-address",
+	"--dead-letters", "--former-address", "--operator-reference",
 }
 
 // isAct reports whether the console may run a command line with --yes.

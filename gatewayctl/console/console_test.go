@@ -148,7 +148,8 @@ func (s *site) act(page string, words ...string) url.Values {
 
 // paths are the pages without parameters.
 var paths = []string{
-	"/", "/attention", "/search", "/operators", "/deliveries", "/merchants", "/accounts", "/keys", "/audit",
+	"/", "/attention", "/search", "/operators", "/deliveries", "/reconciliation", "/merchants", "/accounts", "/keys",
+	"/audit",
 }
 
 func newWorld(t *testing.T) *gatewayctltest.Tool {

@@ -1,6 +1,12 @@
 package console
 
-import "slices"
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	classes "mobilegateway/gatewayctl/reconcile/result"
+)
 
 // TextKeys are the keys that the tables of pages use.
 func TextKeys() (keys []string) {
@@ -20,12 +26,13 @@ func TextKeys() (keys []string) {
 	for _, l := range []listing{
 		attentionList, waitingList, circuitList, healthList, merchantList, accountList, serviceList, keyList("tokens"),
 		keyList("callbacks"), keyList("webhooks"), verifyList, auditList, sandboxOrders, sandboxScripts,
+		totalList, classList, differenceList, statementList, owedList,
 	} {
 		add(l)
 	}
 	for _, columns := range [][]column{
 		transactionColumns, endpointList, notificationColumns, merchantFacts, credentialColumns, transactionFacts,
-		callColumns, attemptColumns,
+		callColumns, attemptColumns, reconciliationFacts, settlementFacts,
 	} {
 		for _, c := range columns {
 			keys = append(keys, "c."+c.Field)
@@ -42,6 +49,16 @@ func TextKeys() (keys []string) {
 	}
 	for _, name := range slices.Concat(waitingAges, groupFields) {
 		keys = append(keys, "c."+name)
+	}
+	keys = append(keys, "reconcile.required", "reconcile.path")
+	for _, name := range classes.Classes() {
+		keys = append(keys, "v."+string(name))
+	}
+	for _, f := range commandForms(&query{form: url.Values{}, console: &Console{Config: Config{Now: time.Now}}}) {
+		keys = append(keys, "h."+f.Name, "about."+f.Name, "run."+f.Name)
+		for _, flag := range f.Fields {
+			keys = append(keys, "filter."+flag.Name)
+		}
 	}
 	keys = append(keys, laneNames...)
 	for _, nodes := range stateNodes {

@@ -110,7 +110,8 @@ func (p printer) Word(value any) string {
 
 // Amount groups the digits of a decimal amount.
 func (p printer) Amount(value any) string {
-	whole, fraction, hasFraction := strings.Cut(text(value), ".")
+	unsigned, isNegative := strings.CutPrefix(text(value), "-")
+	whole, fraction, hasFraction := strings.Cut(unsigned, ".")
 	if strings.Trim(whole, "0123456789") != "" {
 		return text(value)
 	}
@@ -120,6 +121,9 @@ func (p printer) Amount(value any) string {
 	}
 	for at := len(whole) - 3; at > 0; at -= 3 {
 		whole = whole[:at] + separator + whole[at:]
+	}
+	if isNegative {
+		whole = "-" + whole
 	}
 	if hasFraction {
 		return whole + point + fraction

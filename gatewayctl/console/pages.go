@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ var pages = []page{
 	{name: "transaction", body: "transaction", hidden: true, live: true, load: loadTransaction},
 	{name: "operators", body: "list", live: true, load: lists(waitingList, circuitList, healthList)},
 	{name: "deliveries", body: "deliveries", live: true, load: loadDeliveries},
+	{name: "reconciliation", body: "reconciliation", load: loadReconciliation},
 	{name: "merchants", body: "list", load: lists(merchantList)},
 	{name: "merchant", body: "merchant", hidden: true, load: loadMerchant},
 	{name: "accounts", body: "list", load: lists(accountList, serviceList)},
@@ -75,6 +77,7 @@ type listing struct {
 	survey  bool   // it may read very many transactions: it runs in the background
 	within  string // the field of the JSON object that has the list; "" if the JSON is the list
 	newest  bool   // the last row comes first
+	most    int    // rows that are shown; maxRows for 0
 	columns []column
 	acts    func(row map[string]any) []act
 	keep    func(row map[string]any) bool // nil for all rows
@@ -155,7 +158,7 @@ func (l listing) arrange(from result) table {
 		if l.keep != nil && !l.keep(object) {
 			continue
 		}
-		if len(t.Rows) == maxRows {
+		if len(t.Rows) == cmp.Or(l.most, maxRows) {
 			t.Left++
 			continue
 		}
@@ -164,7 +167,7 @@ func (l listing) arrange(from result) table {
 			made := cell{As: c.As, Value: object[c.Field]}
 			switch c.As {
 			case "amount":
-				made.Extra = object["currency"]
+				made.Extra = object[strings.TrimSuffix(c.Field, "amount")+"currency"] // their_currency of their_amount
 			case "transaction":
 				made.Extra = object["kind"]
 			}

@@ -79,31 +79,46 @@ func (r *reader) line(arguments ...string) string {
 
 // execute runs a command with --json, and decodes its output.
 func (r *reader) execute(ctx context.Context, arguments []string) result {
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return result{Line: r.line(arguments...), Error: ctx.Err().Error(), At: r.now()}
-	}
-	stdout, stderr := boundedBuffer{left: maxOutput}, boundedBuffer{left: maxOutput}
-	began := r.now()
-	code := r.run(ctx, withFlags(arguments, append([]string{"--json"}, r.global...)...), &stdout, &stderr)
-	out := result{
-		Line: r.line(arguments...), At: r.now(), Took: r.now().Sub(began), Notes: strings.TrimSpace(stderr.String()),
+	out, stdout, code := r.output(ctx, arguments)
+	if out.Error != "" {
+		return out
 	}
 	if stdout.left < 0 {
 		out.Error = "the result has more than 16 MiB: choose less, or run the command line"
 		return out
 	}
-	decoder := json.NewDecoder(&stdout)
+	decoder := json.NewDecoder(stdout)
 	decoder.UseNumber()
 	err := decoder.Decode(&out.Value)
 	if code == exitDone || code == exitWaiting {
 		if err != nil {
-			out.Error = "the command's output is not JSON: " + err.Error()
+			out.Error = notJSON(err)
 		}
 		return out
 	}
+	return out.failed(ctx)
+}
+
+// output runs a command with --json. The result has no value, and an error only if the command did not begin.
+func (r *reader) output(ctx context.Context, arguments []string) (out result, stdout *boundedBuffer, code int) {
+	out, stdout = result{Line: r.line(arguments...)}, &boundedBuffer{left: maxOutput}
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		out.Error, out.At = ctx.Err().Error(), r.now()
+		return out, stdout, 0
+	}
+	stderr, began := boundedBuffer{left: maxOutput}, r.now()
+	code = r.run(ctx, withFlags(arguments, append([]string{"--json"}, r.global...)...), stdout, &stderr)
+	out.At, out.Took, out.Notes = r.now(), r.now().Sub(began), strings.TrimSpace(stderr.String())
+	return out, stdout, code
+}
+
+func notJSON(err error) string { return "the command's output is not JSON: " + err.Error() }
+
+// failed completes the result of a command that has failed by its error.
+func (out result) failed(ctx context.Context) result {
 	out.Error = strings.TrimPrefix(out.Notes, "gatewayctl: ")
 	if document, isObject := out.Value.(map[string]any); isObject && document["error"] != nil {
 		out.Error, out.Value = text(document["error"]), nil

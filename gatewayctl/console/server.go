@@ -74,6 +74,7 @@ func New(config Config) (*Console, error) {
 		})
 	}
 	c.mux.HandleFunc("POST /act", c.guardForm(c.serveAct))
+	c.mux.HandleFunc("POST /reconciliation", c.guardForm(c.serveReconciliation))
 	if config.SandboxURL != "" {
 		c.mux.HandleFunc("POST /sandbox", c.guardForm(c.serveSandbox))
 	}
@@ -310,8 +311,8 @@ func (c *Console) parseTemplates() error {
 		}
 		c.bodies[lang] = map[string]*template.Template{}
 		for _, body := range []string{
-			"list", "overview", "search", "transaction", "deliveries", "merchant", "sandbox", "act", "message",
-			"opened",
+			"list", "overview", "search", "transaction", "deliveries", "reconciliation", "merchant", "sandbox",
+			"act", "message", "opened",
 		} {
 			cloned, err := shared.Clone()
 			if err == nil {
