@@ -79,7 +79,8 @@ var consolePages = []consolePage{
 	{"overview", "/"}, {"attention", "/attention"}, {"search", "/search?q=FIRST"},
 	{"transaction", "/transaction?kind=pay&id=FIRST"}, {"operators", "/operators"},
 	{"deliveries", "/deliveries?merchant=DemoShop&state=all"}, {"merchants", "/merchants"},
-	{"merchant", "/merchant?name=DemoShop"}, {"accounts", "/accounts"}, {"keys", "/keys"}, {"audit", "/audit"},
+	{"reconciliation", "/reconciliation"}, {"merchant", "/merchant?name=DemoShop"}, {"accounts", "/accounts"},
+	{"keys", "/keys"}, {"audit", "/audit"},
 	{"sandbox", "/sandbox"},
 }
 
