@@ -6,7 +6,6 @@
 package resend
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -121,9 +120,10 @@ func refused(refusal ledger.ResendRefusal, webhookID string) *fault.Fault {
 }
 
 // target is the notification that a request names. id is its transaction's, "" for none; day is the UTC day on which
-// that was created, zero for none.
+// that was created, if namesDay.
 type target struct {
 	webhookID, id string
+	namesDay      bool // the zero day is a valid date too
 	day           time.Time
 }
 
@@ -146,7 +146,7 @@ func readTarget(req *apigw.Request) (target, error) {
 		if err != nil {
 			return target{}, fault.BrokenRule(queryDay, "it is not a date of the form YYYY-MM-DD")
 		}
-		wanted.day = day
+		wanted.day, wanted.namesDay = day, true
 	}
 	return wanted, nil
 }
@@ -247,9 +247,9 @@ func (h *Handler) search(
 	ctx context.Context, p *merchant.Profile, wanted target,
 ) (key ledger.Key, found bool, err error) {
 	today := h.Now().UTC().Truncate(24 * time.Hour)
-	first, days := cmp.Or(wanted.day, today), searchDays
-	if !wanted.day.IsZero() {
-		days = 1
+	first, days := today, searchDays
+	if wanted.namesDay {
+		first, days = wanted.day, 1
 	}
 	pages := 0
 	for day := range days {

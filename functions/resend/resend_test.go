@@ -194,6 +194,7 @@ func TestFind(t *testing.T) {
 		{"a payment of 7 days ago", ledger.Payment, "DemoShop_1", 7 * 24 * time.Hour, nil, 404, 7},
 		{"by its day", ledger.Payment, "DemoShop_1", 7 * 24 * time.Hour, byDay, 202, 1},
 		{"by another day", ledger.Payment, "DemoShop_1", 0, byDay, 404, 1},
+		{"by the first day", ledger.Payment, "DemoShop_1", 0, map[string]string{"day": "0001-01-01"}, 404, 1},
 		{"by its id", ledger.Payment, "DemoShop_1", 900 * 24 * time.Hour, byID, 202, 0},
 		{"an SMS by its id", ledger.SMS, chargeID, 0, map[string]string{"id": chargeID}, 202, 0},
 		{"by another id", ledger.Payment, "DemoShop_1", 0, map[string]string{"id": "DemoShop_2"}, 404, 0},
