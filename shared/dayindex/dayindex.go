@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"mobilegateway/shared/ledger"
 )
@@ -68,12 +69,19 @@ func NewReader(index ledger.DayIndex, of Day, cursor string) (*Reader, error) {
 	return r, nil
 }
 
-// isPosition reports whether a text has the form of DayKey.Cursor, or is "".
+// maxIDBytes is the longest id of a position, in bytes: longer than any transaction's. DynamoDB refuses a key of over
+// 2,048 bytes.
+const maxIDBytes = 255
+
+// isPosition reports whether a text has the form of DayKey.Cursor, or is "". A cursor comes from outside: a position
+// that no transaction can have must not reach the table, whose refusal would count as our fault.
 func isPosition(text string) bool {
 	at, key, _ := strings.Cut(text, "#")
 	kind, id, _ := strings.Cut(key, "#")
-	_, err := time.Parse(ledger.DaySortLayout, at)
-	return text == "" || err == nil && kind != "" && id != ""
+	parsed, err := time.Parse(ledger.DaySortLayout, at)
+	isTransaction := slices.Contains([]ledger.Kind{ledger.Charge, ledger.Payment, ledger.SMS}, ledger.Kind(kind))
+	return text == "" || err == nil && ledger.DaySort(parsed) == at && isTransaction &&
+		id != "" && len(id) <= maxIDBytes && utf8.ValidString(id)
 }
 
 // Next takes the next key of the day; false at its end. It queries each partition without a ready key, concurrently.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,11 +20,11 @@ var day = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 type index struct {
 	shards  [][]ledger.DayKey
 	err     error
-	queries int
+	queries atomic.Int64
 }
 
 func (x *index) Day(_ context.Context, q ledger.DayQuery) ([]ledger.DayKey, string, error) {
-	x.queries++
+	x.queries.Add(1)
 	keys := x.shards[q.Shard]
 	at := slices.IndexFunc(keys, func(k ledger.DayKey) bool { return k.Cursor() == q.Cursor }) + 1
 	page := keys[at:min(at+2, len(keys))]
@@ -104,13 +106,16 @@ func TestCursors(t *testing.T) {
 	x := newIndex(2, 5)
 	for _, cursor := range []string{
 		"x", "10:00:00.000", "10:00:00.000#", "10:00:00.000#pay", "10:00:00.000#pay#", "25:00:00.000#pay#S_1",
-		",,", "10:00:00.000#pay#S_1,x",
+		",,", "10:00:00.000#pay#S_1,x", "1:00:00.000#pay#S_1", "10:00:00.000#token#S_1", "10:00:00.000#pay#S\xff",
+		"10:00:00.000#pay#" + strings.Repeat("1", 256),
 	} {
 		if _, err := dayindex.NewReader(x, of(2), cursor); !errors.Is(err, dayindex.ErrCursor) {
 			t.Errorf("%q: %v, want ErrCursor", cursor, err)
 		}
 	}
-	for _, cursor := range []string{"", ",", "10:00:00.000#pay#S_1,", ",10:00:00.000#sms#x"} {
+	for _, cursor := range []string{
+		"", ",", "10:00:00.000#pay#S_1,", ",10:00:00.000#sms#x", "10:00:00.000#charge#" + strings.Repeat("1", 255),
+	} {
 		if _, err := dayindex.NewReader(x, of(2), cursor); err != nil {
 			t.Errorf("%q: %v", cursor, err)
 		}
