@@ -156,13 +156,24 @@ func (q *query) selects(e *ledger.Entry, p *merchant.Profile, now time.Time) boo
 func acceptsCSV(accept string) bool {
 	for element := range strings.SplitSeq(accept, ",") {
 		mediaType, parameters, _ := strings.Cut(element, ";")
-		refused := strings.Contains(strings.ReplaceAll(parameters+";", " ", ""), "q=0;")
 		switch mediaType = strings.ToLower(strings.TrimSpace(mediaType)); {
-		case refused:
+		case hasZeroWeight(parameters):
 		case mediaType == "text/csv":
 			return true
 		case mediaType == "application/json":
 			return false
+		}
+	}
+	return false
+}
+
+// hasZeroWeight reports whether the parameters of a media type have the weight 0, which refuses it (RFC 9110, 12.4.2).
+func hasZeroWeight(parameters string) bool {
+	for parameter := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(parameter, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "q") {
+			value = strings.TrimSpace(value)
+			return value == "0" || strings.TrimRight(value, "0") == "0." // such as 0.000
 		}
 	}
 	return false

@@ -103,7 +103,8 @@ func TestAccept(t *testing.T) {
 	for accept, isCSV := range map[string]bool{
 		"": false, "*/*": false, "application/json": false, "text/csv": true, "TEXT/CSV; q=0.5, */*": true,
 		"text/csv;q=0": false, "application/json, text/csv": false, "text/csv, application/json": true,
-		"text/html": false, ",;": false,
+		"text/html": false, ",;": false, "text/csv;q=0.0": false, "text/csv; Q=0.000, */*": false, "text/csv;q = 0.": false,
+		"text/csv;q=0.001": true, "text/csv;q=x": true, "text/csv;q=0;x, application/json": false,
 	} {
 		response := f.Send(t, list(t, nil).SetHeader("Accept", accept)).AssertStatus(t, 200)
 		if got := strings.HasPrefix(response.Body, "operation,id,"); got != isCSV {
