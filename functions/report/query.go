@@ -115,7 +115,8 @@ func (q *query) readCursor(text string, namesDay bool, p *merchant.Profile) erro
 		return nil
 	}
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(decoded) < sumBytes {
+	// The decoder skips line ends, which no cursor has.
+	if err != nil || len(decoded) < sumBytes || strings.ContainsAny(text, "\r\n") {
 		return fault.BrokenRule(queryCursor, "it is not a cursor")
 	}
 	body := string(decoded[sumBytes:])

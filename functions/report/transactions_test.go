@@ -309,7 +309,7 @@ func TestInvalidParameters(t *testing.T) {
 		"day":   {"", "2096-13-01", "2096-02-30", "today", "2096-11-21T00:00:00Z", "21.11.2096", "2096-1-1"},
 		"limit": {"", "+5", "0", "101", "-1", "1.5", "ten", "99999999999999999999"},
 		"cursor": {"", "x", "!!!", cursor[:len(cursor)-4], cursor + "A", strings.Repeat("A", 20),
-			strings.ToLower(cursor)},
+			strings.ToLower(cursor), cursor[:8] + "\n" + cursor[8:]},
 	} {
 		for _, value := range values {
 			f.Send(t, list(t, map[string]string{name: value})).AssertError(t, 400, "SVC0002", name)
