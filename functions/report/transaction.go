@@ -130,10 +130,7 @@ func csvOf(rows []transaction) []byte {
 			r.Amount, formatCount(r.MinorUnits), r.Currency, r.Status, r.Reason, r.Operator, r.Country, r.Channel,
 			formatTime(r.CreatedAt), formatTime(r.FinalAt), r.Payer, r.OperatorReference,
 		}
-		var last resource.Notification
-		if len(r.Notifications) > 0 {
-			last = r.Notifications[len(r.Notifications)-1]
-		}
+		last := lastNotification(r)
 		cells = append(cells, last.WebhookID, string(last.Status), last.State, formatCount(int64(last.Attempts)),
 			formatTime(last.DeliveredAt))
 		for i, cell := range cells {
@@ -143,6 +140,17 @@ func csvOf(rows []transaction) []byte {
 	}
 	w.Flush()
 	return text.Bytes()
+}
+
+// lastNotification is the notification of a row's status, or the last of the list if none has its word. A dead letter
+// of an earlier status is behind the delivered ones.
+func lastNotification(r transaction) (last resource.Notification) {
+	for _, n := range r.Notifications {
+		if last = n; string(n.Status) == r.Status {
+			break
+		}
+	}
+	return last
 }
 
 // formatCount writes a number, "" for 0.
