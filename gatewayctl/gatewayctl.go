@@ -153,7 +153,7 @@ func (t *Tool) runOnce(ctx context.Context, arguments []string, system deploymen
 	t.parser.Stdout, t.parser.Stderr = system.Stdout, system.Stderr
 	exitWith := func(err error) int { return reportError(system, t.grammar.JSON && !out.Written, err) }
 	t.restoreCommands()
-	t.parser.Model.HelpFlag.Set = false // kong leaves it set, and then selects no default command
+	t.forgetFlags()
 	if t.env.get(completionVariable) != "" {
 		kongcompletion.Register(t.parser, kongcompletion.WithPredictor("file", complete.PredictFiles("*")))
 	}
@@ -249,6 +249,17 @@ func (t *Tool) restoreCommands() {
 	for node, all := range t.commands {
 		node.Children = all
 	}
+}
+
+// forgetFlags makes the grammar have no flag and no argument that was given. Kong leaves them: a required one of the
+// next command would not be missing, and --help would select no default command.
+func (t *Tool) forgetFlags() {
+	_ = kong.Visit(t.parser.Model, func(node kong.Visitable, next kong.Next) error { // it never fails
+		if value, isValue := node.(*kong.Value); isValue {
+			value.Set = false
+		}
+		return next(nil)
+	})
 }
 
 // Run makes the tool and runs one command.
