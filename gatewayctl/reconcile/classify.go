@@ -39,12 +39,14 @@ func (t *theirs) feeDiffers() bool {
 	return t.HasTerms && t.Outcome == statement.Paid && (!t.HasFee || t.Fee != t.ExpectedFee)
 }
 
-// oursClass is the class of a transaction that the statement does not have; false if that is as it should be. One that
-// became final on another day belongs to that day's statement.
+// oursClass is the class of a transaction that the statement does not have; false if that is as it should be. A success
+// that was created on one day and became final on another may be in the statement of either, so it is a row on both.
 func oursClass(o *ours, day span) (result.Class, bool) {
 	switch {
-	case !o.IsOfDay || o.Money == ledgerNotPaid:
+	case o.Money == ledgerNotPaid:
 		return "", false
+	case !o.IsOfDay:
+		return result.OtherDay, o.Money == ledgerPaid && day.contains(o.FinalAt)
 	case o.Money == ledgerPaid && !o.FinalAt.IsZero() && !day.contains(o.FinalAt):
 		return result.OtherDay, true
 	}

@@ -87,7 +87,9 @@ func (c *collector) oursAlone(o *ours, proposal *theirs) error {
 	case proposal != nil:
 		row.Proposal = strings.TrimSpace(fmt.Sprintf("line %d %s", proposal.Line, proposal.Reference))
 	case class == result.OtherDay:
-		row.Command = c.otherDay(o.FinalAt)
+		if row.Command = c.otherDay(o.FinalAt); !o.IsOfDay {
+			row.Command = c.otherDay(o.CreatedAt)
+		}
 	case o.Money == ledgerOpen:
 		arguments := []string{"unknown", "resolve", string(o.Kind), o.ID}
 		if !o.HasLookup {

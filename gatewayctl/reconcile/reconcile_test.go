@@ -161,6 +161,9 @@ func TestClasses(t *testing.T) {
 		"another day by its end": {"", func(b *books) {
 			b.pay(1, func(e *ledger.Entry) { e.FinalAt = day().Add(12 * time.Hour) })
 		}, result.OtherDay, "", "--day 2026-03-02 --statement FILE", "-1000"},
+		"another day by its creation, without a row": {"", func(b *books) {
+			b.pay(1, func(e *ledger.Entry) { e.CreatedAt, e.FinalAt = day().AddDate(0, 0, -1), day() })
+		}, result.OtherDay, "", "reconcile --platform sandbox --day 2026-02-28 --statement FILE", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBooks(t)
