@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"mobilegateway/gatewayctl/reconcile/runs"
@@ -138,10 +139,19 @@ func (j *join) group(key string, rows []theirs, transactions []ours) error {
 		}
 		rows = nil
 	}
-	for i := range rows {
-		rows[i].IsRepeat = rows[i].IsRepeat || i > 0 && j.name == byReference
-	}
+	j.markRepeats(rows)
 	return j.leave(rows, transactions)
+}
+
+// markRepeats marks the further rows of a key that no transaction has. A refund is one beside its paid row, by any key;
+// another row is one only by its reference.
+func (j *join) markRepeats(rows []theirs) {
+	paid := slices.IndexFunc(rows, func(t theirs) bool { return t.Outcome == statement.Paid })
+	for i := range rows {
+		isRefund := paid >= 0 && rows[i].Outcome == statement.Refunded
+		isFurther := i != max(0, paid) && (j.name == byReference || isRefund)
+		rows[i].IsRepeat = rows[i].IsRepeat || isFurther
+	}
 }
 
 func (j *join) leave(rows []theirs, transactions []ours) error {
@@ -158,9 +168,14 @@ func (j *join) leave(rows []theirs, transactions []ours) error {
 	return nil
 }
 
-// agreement is higher for a row that says more of what a transaction says.
+// agreement is higher for a row that says more of what a transaction says. A paid row comes before all others: its
+// refund, or an attempt that failed, is a further row.
 func agreement(t *theirs, o *ours) int {
 	points := 0
+	if t.Outcome == statement.Paid {
+		const more = 4 // than all that follows
+		points = more
+	}
 	for _, agrees := range []bool{!t.IsRepeat, t.Amount == o.Amount, outcomesAgree(t.Outcome, o.Money)} {
 		if agrees {
 			points++

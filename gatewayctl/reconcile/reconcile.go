@@ -179,7 +179,7 @@ func (r *reconciliation) subject() string {
 
 // fingerprint is a hash of everything that the sorted parts depend on.
 func (r *reconciliation) fingerprint() string {
-	const version = 1 // of the records
+	const version = 2 // of the records
 	document, err := json.Marshal([]any{version, r.hashes, r.mapping, r.format.Name, r.Platform, r.Account, r.day.begin,
 		r.Neighbours, r.LedgerTable, r.MerchantTable})
 	if err != nil {

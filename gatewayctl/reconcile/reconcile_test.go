@@ -218,6 +218,54 @@ func TestTwice(t *testing.T) {
 	})
 }
 
+// A refund with a row of its own returns the money of its payment, and its fee. Its place in the file, and what the
+// ledger has, do not matter.
+func TestRefunds(t *testing.T) {
+	const typed = "reference,order_id,amount,currency,status,time,fee,type\n"
+	const paid, refund = ",1000,XOF,paid,2026-03-01T12:00:01Z,10,P\n", ",1000,XOF,paid,2026-03-01T13:00:01Z,10,R\n"
+	known := func(*ledger.Entry) {}
+	unknown := func(e *ledger.Entry) {
+		status(ledger.Pending)(e)
+		e.State, e.OperatorReference = ledger.Unknown, ""
+	}
+	for name, c := range map[string]struct {
+		rows         string
+		ours         func(*ledger.Entry)
+		theirs, fees string // sums of all totals
+		count        map[result.Class]int
+	}{
+		"the payment's reference first": {"R1,ShopA_1" + paid + "R2,ShopA_1" + refund, known, "0", "0",
+			map[result.Class]int{result.Equal: 1, result.StatusDiffers: 1}},
+		"the refund's reference first": {"R1,ShopA_1" + paid + "R0,ShopA_1" + refund, known, "0", "0",
+			map[result.Class]int{result.Equal: 1, result.StatusDiffers: 1}},
+		"of an unknown payment": {"R1,ShopA_1" + paid + "R0,ShopA_1" + refund, unknown, "0", "0",
+			map[result.Class]int{result.TheirsAlone: 1, result.StatusDiffers: 1}},
+		"its payment is of another day": {"R0,ShopA_1" + refund, unknown, "-1000", "-10",
+			map[result.Class]int{result.StatusDiffers: 1}},
+		"none is ours": {"R1,ShopA_9" + paid + "R0,ShopA_9" + refund, unknown, "0", "0",
+			map[result.Class]int{result.TheirsAlone: 2, result.OursAlone: 1}},
+		"none is ours, one reference": {"R1,ShopA_9" + paid + "R1," + refund, unknown, "0", "0",
+			map[result.Class]int{result.TheirsAlone: 2, result.OursAlone: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(t)
+			b.pay(1, c.ours)
+			mapping := b.write("m.json", `{"types":{"column":"type","payments":["P"],"refunds":["R"]}}`)
+			found := b.run(typed+c.rows, "--mapping "+mapping, gatewayctl.ExitFailed)
+			b.Equal("counts", found.Counts, c.count)
+			b.Equal("theirs", found.Totals[0].Theirs, c.theirs)
+			b.Equal("fees", found.Totals[0].Fees, c.fees)
+		})
+	}
+	t.Run("by its status", func(t *testing.T) {
+		b := newBooks(t)
+		found := b.run(heading+"R1,ShopA_9,1000,XOF,paid,2026-03-01T12:00:01Z,,\n"+
+			"R1,,1000,XOF,refunded,2026-03-01T13:00:01Z,,\n", "", gatewayctl.ExitFailed)
+		b.Equal("counts", found.Counts, map[result.Class]int{result.TheirsAlone: 2})
+		b.Equal("theirs", found.Totals[0].Theirs, "0")
+	})
+}
+
 // Rows without a common key are proposed by amount, payer and time. They stay differences.
 func TestProposals(t *testing.T) {
 	for name, c := range map[string]struct {

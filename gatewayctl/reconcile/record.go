@@ -90,8 +90,8 @@ func flag(is bool) string { return strconv.FormatBool(is) }
 func (t *theirs) pack(keys ...string) []byte {
 	return runs.Pack(append(keys, t.Reference, t.OrderID, t.Amount.Currency, number(t.Amount.Minor),
 		strconv.Itoa(t.Amount.Exponent), string(t.Outcome), number(t.Time.UnixMilli()), number(t.Fee), flag(t.HasFee),
-		number(t.ExpectedFee), flag(t.HasTerms), t.PayerDigits, flag(t.IsRepeat), strconv.Itoa(t.File),
-		number(int64(t.Line)))...)
+		number(t.ExpectedFee), flag(t.HasTerms), flag(t.IsBack), t.PayerDigits, flag(t.IsRepeat),
+		strconv.Itoa(t.File), number(int64(t.Line)))...)
 }
 
 // pack writes a transaction as a record behind its keys.
@@ -151,7 +151,8 @@ func unpackTheirs(record []byte, keys int) theirs {
 	t.Amount.Currency, t.Amount.Minor, t.Amount.Exponent = f.text(), f.integer(), int(f.integer())
 	t.Outcome, t.Time = statement.Outcome(f.text()), f.time()
 	t.Fee, t.HasFee, t.ExpectedFee, t.HasTerms = f.integer(), f.is(), f.integer(), f.is()
-	t.PayerDigits, t.IsRepeat, t.File, t.Line = f.text(), f.is(), int(f.integer()), int(f.integer())
+	t.IsBack, t.PayerDigits, t.IsRepeat = f.is(), f.text(), f.is()
+	t.File, t.Line = int(f.integer()), int(f.integer())
 	return t
 }
 

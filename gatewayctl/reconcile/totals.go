@@ -27,7 +27,8 @@ type totals map[totalKey]*sum
 
 var errTooLarge = errors.New("a total is too large for a 64-bit number of minor units")
 
-// add adds what a row of the result moves on each side. isBack is true for a refund of another row.
+// add adds what a row of the result moves on each side. isBack is true for a further
+// row: a refund there returns the money of another row.
 func (s totals) add(class result.Class, t *theirs, o *ours, isBack bool) error {
 	merchant := ""
 	if o != nil {
@@ -35,14 +36,14 @@ func (s totals) add(class result.Class, t *theirs, o *ours, isBack bool) error {
 	}
 	if t != nil {
 		total := s.of(merchant, t.Amount)
-		moved := int64(0)
+		moved, fee := int64(0), t.Fee
 		switch {
 		case t.Outcome == statement.Paid:
 			moved, total.theirsCount = t.Amount.Minor, total.theirsCount+1
-		case t.Outcome == statement.Refunded && isBack:
-			moved = -t.Amount.Minor
+		case t.IsBack || t.Outcome == statement.Refunded && isBack:
+			moved, fee = -t.Amount.Minor, -fee
 		}
-		if err := errors.Join(increase(&total.theirs, moved), increase(&total.fees, t.Fee),
+		if err := errors.Join(increase(&total.theirs, moved), increase(&total.fees, fee),
 			total.attribute(class, moved)); err != nil {
 			return err
 		}

@@ -194,7 +194,7 @@ func (p *parser) applyType(row *Row, cells []string, h *header) error {
 	}
 	switch kind := cells[h.kind]; {
 	case slices.Contains(p.Types.Refunds, kind):
-		row.Outcome = Refunded
+		row.Outcome, row.IsBack = Refunded, true
 	case !slices.Contains(p.Types.Payments, kind):
 		return fmt.Errorf("%q is in no list of \"types\" of the mapping", kind)
 	}

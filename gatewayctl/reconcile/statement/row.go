@@ -38,6 +38,8 @@ type Row struct {
 	// is the fee by the contract's terms in the mapping, and HasTerms false without terms.
 	Fee, ExpectedFee int64
 	HasFee, HasTerms bool
+	// IsBack is true for a refund by its type: such a row is beside the row of its payment, maybe of an earlier day.
+	IsBack bool
 	// PayerDigits are the last digits of the payer's number, at most PayerDigits of them; "" if there are none.
 	PayerDigits string
 }
