@@ -142,8 +142,15 @@ func (w *work) close(isDone bool) error {
 	return err
 }
 
-// hashFile returns the SHA-256 of a file.
+// hashFile returns the SHA-256 of a file. A pipe is refused, because a statement is read twice, and a device may not
+// end.
 func hashFile(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", output.UsageError("%s is not a file: a statement is read twice, so a folder, pipe or device is none",
+			path)
+	}
 	opened, err := os.Open(path)
 	if err != nil {
 		return "", err

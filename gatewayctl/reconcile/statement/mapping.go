@@ -76,12 +76,22 @@ type Types struct {
 	Ignored  []string `json:"ignored,omitempty"`
 }
 
+// maxMapping is the largest mapping file, in bytes.
+const maxMapping = 64 << 10
+
 // ReadMapping reads a mapping file. A field that it does not know is an error.
 func ReadMapping(name string) (Mapping, error) {
 	var m Mapping
-	text, err := os.ReadFile(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return m, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxMapping+1))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return m, err
+	}
+	if len(text) > maxMapping {
+		return m, fmt.Errorf("%s is not a mapping: it has more than %d bytes", name, maxMapping)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
