@@ -135,7 +135,7 @@ func (c *Find) reportSearch(s *session.Session, page search.Page, found int) {
 	if !page.SearchedUntil.Truncate(session.Day).Equal(s.Now().UTC().Truncate(session.Day)) {
 		until = output.FormatTime(page.SearchedUntil)
 	}
-	command := append(append([]string{"find"}, c.arguments()...), "--continue", page.Continue)
+	command := append(append([]string{"find"}, c.arguments()...), "--continue="+page.Continue) // it may begin with -
 	fmt.Fprintf(s.Stderr, "From %s to %s, searched until %s: %s on this page, %s. Continue with\n%s\n", to, from, until,
 		output.Plural(found, "transaction"), calls, s.Command(command...))
 }

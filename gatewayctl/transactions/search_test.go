@@ -64,6 +64,9 @@ func TestFindContinues(t *testing.T) {
 			t.Fatalf("page %d: exit %d: %s", pages, code, stderr)
 		}
 		line = strings.TrimSpace(next)
+		if more && !strings.Contains(line, " --continue=") { // a separate word that begins with - would be a flag
+			t.Errorf("the command is %q", line)
+		}
 	}
 	d.Equal("rows of all pages", rows, 250)
 }
