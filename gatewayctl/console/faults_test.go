@@ -253,6 +253,10 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.Code, mainOf(got.Body.String()))
 		}
 	}
+	got := s.post("/sandbox", form("key", "ShopA_9\u202e", "status", "failed")).Body.String()
+	if strings.Contains(got, "\u202e") || !strings.Contains(got, `\u202e`) {
+		t.Errorf("the command line has a character that reverses it: %s", mainOf(got))
+	}
 	all := strings.Join(sent, "\n")
 	for _, want := range []string{
 		`POST /sandbox/v1/settle {"key":"ShopA_1","status":"failed"}`,

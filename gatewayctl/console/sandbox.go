@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"mobilegateway/gatewayctl/output"
 )
 
 // sandboxPage is the data of the page of the local run's sandbox operator.
@@ -83,6 +85,7 @@ func (c *Console) sandbox(ctx context.Context, method, path string, body any) re
 		sent, _ = json.Marshal(body) // texts only
 		out.Line += " -d '" + strings.ReplaceAll(string(sent), "'", `'\''`) + "'"
 	}
+	out.Line = output.EscapeUnprintable(out.Line)
 	//nolint:gosec // the address is that of the local run, and the path is a constant
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(sent))
 	if err != nil {
