@@ -118,15 +118,11 @@ func transactionActs(kind, id string, order map[string]any, sent result) (acts [
 	return acts
 }
 
-// stepsOf returns the timeline of a transaction; the events, if the tool returned no timeline.
+// stepsOf returns the timeline of a transaction.
 func stepsOf(order map[string]any, now time.Time) (steps []step) {
-	name, source := "event", list(order["timeline"])
-	if len(source) == 0 {
-		name, source = "what", list(order["events"])
-	}
-	for _, from := range source {
+	for _, from := range list(order["timeline"]) {
 		s := step{
-			At: timeOf(from["at"]), Event: text(from[name]), Detail: text(from["detail"]),
+			At: timeOf(from["at"]), Event: text(from["event"]), Detail: text(from["detail"]),
 			Outcome: text(from["outcome"]), Code: text(from["operator_code"]), Count: number(from["count"]),
 			By: text(from["by"]),
 		}
@@ -149,19 +145,13 @@ var laneNames = []string{"lane.merchant", "lane.gateway", "lane.operator", "lane
 
 // eventLanes are the ends of the arrow of each event. An event without a row is the gateway's own.
 var eventLanes = map[string][2]int{
-	"request": {laneMerchant, laneGateway}, "created": {laneMerchant, laneGateway},
-	"call": {laneGateway, laneOperator}, "call attempt": {laneGateway, laneOperator},
-	"first sent": {laneGateway, laneOperator}, "lookup": {laneGateway, laneOperator},
-	"payer-sms": {laneGateway, laneOperator}, "next lookup": {laneGateway, laneOperator},
-	"next user SMS": {laneGateway, laneOperator},
-	"callback":      {laneOperator, laneGateway}, "receipt": {laneOperator, laneGateway},
+	"request": {laneMerchant, laneGateway},
+	"call":    {laneGateway, laneOperator}, "lookup": {laneGateway, laneOperator},
+	"payer-sms": {laneGateway, laneOperator},
+	"callback":  {laneOperator, laneGateway}, "receipt": {laneOperator, laneGateway},
 	"claim": {laneOperator, laneGateway}, "conflict": {laneOperator, laneGateway},
-	"response": {laneGateway, laneMerchant}, "response stored for repeats": {laneGateway, laneMerchant},
-	"delivery": {laneGateway, laneMerchant}, "delivered": {laneGateway, laneMerchant},
-	"attempt failed": {laneGateway, laneMerchant},
-	"replay":         {lanePerson, laneGateway}, "replayed": {lanePerson, laneGateway},
-	"sent now":   {lanePerson, laneGateway},
-	"resolution": {lanePerson, laneGateway}, "resolved manually": {lanePerson, laneGateway},
+	"response": {laneGateway, laneMerchant}, "delivery": {laneGateway, laneMerchant},
+	"replay": {lanePerson, laneGateway}, "resolution": {lanePerson, laneGateway},
 }
 
 func lanesOf(event string) (from, to int) {
