@@ -80,11 +80,7 @@ func statusOf(e *ledger.Entry) string {
 // statuses are the values of the filter status.
 func statuses() []string {
 	all := []string{resource.StatusCharged, statusRefused, resource.StatusProcessing}
-	for _, status := range []ledger.Status{
-		ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired, ledger.MessageWaiting,
-		ledger.DeliveredToNetwork, ledger.DeliveredToTerminal, ledger.DeliveryUncertain, ledger.DeliveryImpossible,
-		ledger.NotificationNotSupp,
-	} {
+	for _, status := range ledger.Statuses() {
 		all = append(all, string(status))
 	}
 	return all

@@ -92,19 +92,12 @@ var reportDetails = map[timeline.Outcome]string{
 
 // outcomeText is the outcome of a report for people.
 func reportOutcome(outcome timeline.Outcome) string {
-	for _, status := range statuses {
+	for _, status := range ledger.Statuses() {
 		if ledger.ReportOutcome(status) == outcome {
 			return string(status)
 		}
 	}
 	return cmp.Or(reportOutcomes[outcome], "unknown-status")
-}
-
-// statuses are all statuses of payments and of SMS.
-var statuses = []ledger.Status{
-	ledger.Pending, ledger.Successful, ledger.Failed, ledger.Cancelled, ledger.Expired, ledger.MessageWaiting,
-	ledger.DeliveredToNetwork, ledger.DeliveredToTerminal, ledger.DeliveryUncertain, ledger.DeliveryImpossible,
-	ledger.NotificationNotSupp,
 }
 
 // reportEvents are the events of the operator's reports: the last ones of each kind, and a count of the others.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mobilegateway/gatewayctl/output"
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
@@ -36,12 +37,7 @@ const (
 
 // Statuses lists the statuses of payments and of SMS.
 func Statuses() []string {
-	return []string{
-		string(ledger.Pending), string(ledger.Successful), string(ledger.Failed), string(ledger.Cancelled),
-		string(ledger.Expired),
-		string(ledger.MessageWaiting), string(ledger.DeliveredToNetwork), string(ledger.DeliveredToTerminal),
-		string(ledger.DeliveryUncertain), string(ledger.DeliveryImpossible), string(ledger.NotificationNotSupp),
-	}
+	return output.MapAll(ledger.Statuses(), func(s ledger.Status) string { return string(s) })
 }
 
 // States lists the states of a call.

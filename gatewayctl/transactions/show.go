@@ -9,6 +9,7 @@ import (
 
 	"mobilegateway/gatewayctl/entries"
 	"mobilegateway/gatewayctl/output"
+	"mobilegateway/gatewayctl/search"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/shared/ledger"
 )
@@ -122,11 +123,4 @@ type kindFlag struct {
 func (c kindFlag) matches(e *ledger.Entry) bool { return c.Kind == "all" || c.Kind == string(e.Kind) }
 
 // statusesAndStates are the values of --status: the statuses of payments, those of SMS, and the states.
-var statusesAndStates = []string{
-	string(ledger.Pending), string(ledger.Successful), string(ledger.Failed), string(ledger.Cancelled),
-	string(ledger.Expired),
-	string(ledger.MessageWaiting), string(ledger.DeliveredToNetwork), string(ledger.DeliveredToTerminal),
-	string(ledger.DeliveryUncertain), string(ledger.DeliveryImpossible), string(ledger.NotificationNotSupp),
-	string(ledger.Reserved), string(ledger.Done), string(ledger.Refused), string(ledger.Unknown),
-	string(ledger.Released),
-}
+var statusesAndStates = append(search.Statuses(), search.States()...)

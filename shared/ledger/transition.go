@@ -34,6 +34,14 @@ const (
 	NotificationNotSupp Status = "DeliveryNotificationNotSupported"
 )
 
+// Statuses lists the statuses of payments and then those of SMS.
+func Statuses() []Status {
+	return []Status{
+		Pending, Successful, Failed, Cancelled, Expired, MessageWaiting, DeliveredToNetwork, DeliveredToTerminal,
+		DeliveryUncertain, DeliveryImpossible, NotificationNotSupp,
+	}
+}
+
 // Final is true for the statuses that never change: a payment's except pending, and the terminal ones of an SMS.
 func (s Status) Final() bool { return s.endsPayment() || s.progress() == terminal }
 
