@@ -3,12 +3,12 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"strconv"
 	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/msisdn"
+	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/resource"
 	"mobilegateway/shared/spreadsheet"
 )
@@ -94,17 +94,11 @@ func reasonOf(e *ledger.Entry) string {
 	if e.State != ledger.Refused {
 		return ""
 	}
-	type exception struct {
-		MessageID string `json:"messageId"`
+	exception, isRequestError := oneapi.DecodeRequestError(e.Response.Body)
+	if !isRequestError {
+		return ""
 	}
-	var body struct {
-		RequestError map[string]exception `json:"requestError"`
-	}
-	_ = json.Unmarshal(e.Response.Body, &body) // a body of another form names no messageId
-	for _, found := range body.RequestError {
-		return found.MessageID
-	}
-	return ""
+	return exception.MessageID
 }
 
 // csvColumns are the columns of a list as CSV. A transaction is one row, with its last notification.

@@ -2,7 +2,6 @@ package entries
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/money"
+	"mobilegateway/shared/oneapi"
 )
 
 // timelineOf lists an entry's events in the order of time. Those without a time come last.
@@ -88,16 +88,9 @@ func userSMSEvent(e *ledger.Entry) Event {
 
 // responseText is the stored response to the merchant: its status, and the message id of an error.
 func responseText(e *ledger.Entry) string {
-	var body struct {
-		RequestError map[string]struct {
-			MessageID string `json:"messageId"`
-		} `json:"requestError"`
-	}
 	text := strconv.Itoa(e.Response.Status)
-	if json.Unmarshal(e.Response.Body, &body) == nil {
-		for _, exception := range body.RequestError {
-			text += " " + exception.MessageID
-		}
+	if exception, isRequestError := oneapi.DecodeRequestError(e.Response.Body); isRequestError {
+		text += " " + exception.MessageID
 	}
 	return text
 }
