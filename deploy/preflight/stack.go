@@ -14,8 +14,7 @@ import (
 func (c *checker) stack(ctx context.Context) []Finding {
 	const check = "state of the stack"
 	found, err := c.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(c.Stack)})
-	if isCode(err, "ValidationError") && strings.Contains(err.Error(), "not exist") || err == nil &&
-		len(found.Stacks) == 0 {
+	if isAbsent(err) || err == nil && len(found.Stacks) == 0 {
 		c.mergeParameters(nil)
 		return []Finding{{Check: check}}
 	}
@@ -68,7 +67,7 @@ func (c *checker) ownData(ctx context.Context) []Finding {
 		found, err := c.stacks.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{
 			StackName: aws.String(c.Stack), LogicalResourceId: aws.String(data.LogicalID),
 		})
-		if isCode(err, "ValidationError") && strings.Contains(err.Error(), "not exist") {
+		if isAbsent(err) {
 			continue
 		}
 		if err != nil {
@@ -90,12 +89,18 @@ func (c *checker) ownData(ctx context.Context) []Finding {
 	return findings
 }
 
+// isAbsent reports whether CloudFormation has no stack or resource of a name. Its code for that is the one of all
+// invalid requests.
+func isAbsent(err error) bool {
+	return isCode(err, "ValidationError") && strings.Contains(err.Error(), "not exist")
+}
+
 // ownerOf returns the stack that has a resource, "" if none has it.
 func (c *checker) ownerOf(ctx context.Context, physicalID string) (string, error) {
 	found, err := c.stacks.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{
 		PhysicalResourceId: aws.String(physicalID),
 	})
-	if isCode(err, "ValidationError") && strings.Contains(err.Error(), "not exist") {
+	if isAbsent(err) {
 		return "", nil
 	}
 	if err != nil || len(found.StackResources) == 0 {
