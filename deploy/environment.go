@@ -57,12 +57,18 @@ func readEnvironment(root, environment string) (environmentFile, error) {
 	return e, nil
 }
 
-func (e environmentFile) check() error {
-	if !accountForm.MatchString(e.Account) {
-		return fmt.Errorf("account must be the 12 digits of an AWS account, not %q", e.Account)
+func (e environmentFile) check() error { return cmp.Or(checkAccount(e.Account), checkRegion(e.Region)) }
+
+func checkAccount(account string) error {
+	if !accountForm.MatchString(account) {
+		return fmt.Errorf("account must be the 12 digits of an AWS account, not %q", account)
 	}
-	if !regionForm.MatchString(e.Region) {
-		return fmt.Errorf("region must be a region such as eu-west-1, not %q", e.Region)
+	return nil
+}
+
+func checkRegion(region string) error {
+	if !regionForm.MatchString(region) {
+		return fmt.Errorf("region must be a region such as eu-west-1, not %q", region)
 	}
 	return nil
 }
@@ -162,9 +168,9 @@ func (q question) check(known templateFile, value string) error {
 	case value == "":
 		return fmt.Errorf("%s must not be empty", q.name)
 	case q.name == "account":
-		return environmentFile{Account: value, Region: "eu-west-1"}.check()
+		return checkAccount(value)
 	case q.name == "region":
-		return environmentFile{Account: "000000000000", Region: value}.check()
+		return checkRegion(value)
 	}
 	return known.checkParameter(q.name, value)
 }
