@@ -3,9 +3,11 @@ package search
 import (
 	"fmt"
 	"time"
+
+	"mobilegateway/gatewayctl/session"
 )
 
-const day = 24 * time.Hour
+const day = session.Day
 
 // Span is the time that a text means: a UTC day, or a moment, which ends when it begins.
 type Span struct{ Begin, End time.Time }
@@ -18,13 +20,9 @@ var momentLayouts = []string{
 // ParseSpan reads a UTC day (2026-03-01, yesterday, today), a time of today in UTC (10:30), or a time of a day in UTC
 // or with a zone (2026-03-01T10:30, 2026-03-01T10:30:00+01:00).
 func ParseSpan(text string, now time.Time) (Span, error) {
-	today := now.UTC().Truncate(day)
-	begin, named := map[string]time.Time{"today": today, "yesterday": today.Add(-day)}[text]
-	if !named {
-		var err error
-		if begin, err = time.Parse(time.DateOnly, text); err != nil {
-			return parseMoment(text, today)
-		}
+	begin, err := session.ParseDay(text, now)
+	if err != nil {
+		return parseMoment(text, now.UTC().Truncate(day))
 	}
 	return Span{begin, begin.Add(day)}, nil
 }

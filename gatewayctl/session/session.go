@@ -112,17 +112,25 @@ type Moment struct {
 	wholeDay bool
 }
 
+// ParseDay reads a UTC day: one such as 2026-03-01, yesterday, or today. It returns when the day begins.
+func ParseDay(text string, now time.Time) (time.Time, error) {
+	today := now.UTC().Truncate(Day)
+	switch text {
+	case "today":
+		return today, nil
+	case "yesterday":
+		return today.Add(-Day), nil
+	}
+	return time.Parse(time.DateOnly, text)
+}
+
 // DecodeTime decodes a utcDay or a moment, for a kong.MapperFunc. A day is also yesterday or today (UTC).
-func DecodeTime(c *kong.DecodeContext, target reflect.Value, now time.Time) (err error) {
+func DecodeTime(c *kong.DecodeContext, target reflect.Value, now time.Time) error {
 	var text string
 	if err := c.Scan.PopValueInto("time", &text); err != nil {
 		return err
 	}
-	today := now.UTC().Truncate(Day)
-	at, named := map[string]time.Time{"today": today, "yesterday": today.Add(-Day)}[text]
-	if !named {
-		at, err = time.Parse(time.DateOnly, text)
-	}
+	at, err := ParseDay(text, now)
 	switch to := target.Addr().Interface().(type) {
 	case *UTCDay:
 		to.Time = at
