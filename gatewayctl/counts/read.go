@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl/counts/daycount"
-	"mobilegateway/gatewayctl/deployment"
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
@@ -116,7 +116,7 @@ func (c *counter) countMerchant(p *merchant.Profile) (found daycount.Count, err 
 
 // addEntries counts the entries of keys.
 func (c *counter) addEntries(to *daycount.Count, keys []ledger.DayKey) error {
-	batches := slices.Collect(slices.Chunk(keys, deployment.MaxBatch))
+	batches := slices.Collect(slices.Chunk(keys, dynamoitem.MaxBatch))
 	var (
 		group  sync.WaitGroup
 		mutex  sync.Mutex
@@ -161,7 +161,7 @@ func (c *counter) readBatch(keys []ledger.DayKey) (entries []*ledger.Entry, err 
 // load loads stored counts, batch by batch.
 func load(s *session.Session, keys []daycount.Key) (map[daycount.Key]string, error) {
 	loaded := map[daycount.Key]string{}
-	for batch := range slices.Chunk(keys, daycount.MaxBatch) {
+	for batch := range slices.Chunk(keys, dynamoitem.MaxBatch) {
 		left := batch
 		err := retry(s, func() (int, error) {
 			forms, unread, err := s.Stores.Counts.Load(s, left)

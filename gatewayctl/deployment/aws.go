@@ -119,7 +119,7 @@ func Connect(env System, p Names) (*Stores, error) {
 	stores := &Stores{
 		Merchants:      merchantdynamo.NewRegistry(tables, p.MerchantTable),
 		Ledger:         ledgerdynamo.New(tables, p.LedgerTable), // writes the plain form, which each program reads
-		Batches:        batchReader{tables, p.LedgerTable},
+		Batches:        ledgerdynamo.NewBatchReader(tables, p.LedgerTable),
 		Profiles:       profileReader{tables, p.MerchantTable},
 		EndpointHealth: webhookdynamo.New(tables, p.LedgerTable, env.Now),
 		Secrets:        secretsManagerStore{secrets},

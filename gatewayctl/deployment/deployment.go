@@ -104,13 +104,10 @@ type Ledger interface {
 	ledger.ReferenceIndex
 }
 
-// MaxBatch is the maximum number of entries that one GetBatch reads: the service's limit.
-const MaxBatch = 100
-
 // BatchReader reads many entries in one call.
 type BatchReader interface {
-	// GetBatch reads up to MaxBatch different entries in one strongly consistent call. found has those that exist.
-	// unread are the keys that the table did not read in this call, because it throttles or the response is full.
+	// GetBatch reads up to dynamoitem.MaxBatch different entries in one strongly consistent call. found has those that
+	// exist. unread are the keys that the table did not read, because it throttles or the response is full.
 	GetBatch(ctx context.Context, keys []ledger.Key) (
 		found map[ledger.Key]*ledger.Entry, unread []ledger.Key, err error)
 }

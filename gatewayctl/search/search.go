@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl/output"
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
@@ -26,8 +27,8 @@ const (
 	MaxCalls = 20  // calls of DynamoDB
 	MaxRows  = 100 // transactions
 
-	batchSize  = 100 // entries that one call reads: the limit of the service
-	maxBatches = 4   // that are read at once
+	batchSize  = dynamoitem.MaxBatch // entries that one call reads
+	maxBatches = 4                   // that are read at once
 )
 
 // Store is the part of the ledger that a search reads.

@@ -73,6 +73,32 @@ func Get(ctx context.Context, client Getter, table, key string) (Item, error) {
 	return output.Item, nil
 }
 
+// MaxBatch is the number of items that one GetBatch reads: the service's limit.
+const MaxBatch = 100
+
+// BatchGetter is the part of the DynamoDB client that reads many items. It is not a part of a store's client, so that
+// only programs that read batches link the call.
+type BatchGetter interface {
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (
+		*dynamodb.BatchGetItemOutput, error)
+}
+
+// GetBatch reads up to MaxBatch items of a table by their different keys, in one strongly consistent call. found has
+// those that exist, in no order. unread are the keys that the table did not read, because it throttles or the response
+// is full. Without keys it calls nothing.
+func GetBatch(ctx context.Context, client BatchGetter, table string, keys []Item) (found, unread []Item, err error) {
+	if len(keys) == 0 {
+		return nil, nil, nil
+	}
+	output, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+		RequestItems: map[string]types.KeysAndAttributes{table: {Keys: keys, ConsistentRead: aws.Bool(true)}},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return output.Responses[table], output.UnprocessedKeys[table].Keys, nil
+}
+
 // DescribeError names the action that failed and its cause. An error of the service is reduced to its code, because its
 // message may quote the request.
 func DescribeError(action string, err error) error {

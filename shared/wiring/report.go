@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	circuitdynamo "mobilegateway/shared/circuit/dynamo"
+	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
@@ -15,7 +16,7 @@ var errNoBatches = errors.New("cannot start: the client of DynamoDB reads no bat
 
 // BatchReader returns the store of transactions for a function that reads many of them at once.
 func (d *Dependencies) BatchReader() (*dynamo.BatchReader, error) {
-	client, hasBatches := d.DynamoDB().(dynamo.BatchClient)
+	client, hasBatches := d.DynamoDB().(dynamoitem.BatchGetter)
 	if !hasBatches {
 		return nil, errNoBatches
 	}

@@ -15,21 +15,17 @@ import (
 
 // Store keeps counts in their stored form.
 type Store interface {
-	// Load returns the stored forms of up to MaxBatch keys; a day that is not counted is missing. unread are the keys
-	// that the table did not read, because it throttles.
+	// Load returns the stored forms of up to dynamoitem.MaxBatch keys; a day that is not counted is missing. unread are
+	// the keys that the table did not read, because it throttles.
 	Load(ctx context.Context, keys []Key) (forms map[Key]string, unread []Key, err error)
 
 	// Save replaces the form of a key, unless a newer version of the tool stored the present one: ErrVersion.
 	Save(ctx context.Context, key Key, form string) error
 }
 
-// MaxBatch is the maximum number of keys of one Load: the service's limit.
-const MaxBatch = 100
-
 // Client is the part of the DynamoDB client that the table uses.
 type Client interface {
-	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (
-		*dynamodb.BatchGetItemOutput, error)
+	dynamoitem.BatchGetter
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (
 		*dynamodb.UpdateItemOutput, error)
 }
@@ -49,26 +45,21 @@ const (
 
 func (k Key) text() string { return keyPrefix + k.MerchantID + "#" + k.Day }
 
-// Load implements Store with one BatchGetItem.
+// Load implements Store with one call.
 func (t Table) Load(ctx context.Context, keys []Key) (forms map[Key]string, unread []Key, err error) {
-	forms = map[Key]string{}
-	if len(keys) == 0 {
-		return forms, nil, nil
+	wanted := make([]dynamoitem.Item, len(keys))
+	for i, key := range keys {
+		wanted[i] = dynamoitem.Key(key.text())
 	}
-	request := types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
-	for _, key := range keys {
-		request.Keys = append(request.Keys, dynamoitem.Key(key.text()))
-	}
-	out, err := t.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-		RequestItems: map[string]types.KeysAndAttributes{t.Name: request},
-	})
+	items, left, err := dynamoitem.GetBatch(ctx, t.Client, t.Name, wanted)
 	if err != nil {
 		return nil, nil, dynamoitem.DescribeError("counts: reading", err)
 	}
-	for _, item := range out.Responses[t.Name] {
+	forms = map[Key]string{}
+	for _, item := range items {
 		forms[keyOfItem(item)] = dynamoitem.ReadText(item, attributeCounts)
 	}
-	for _, item := range out.UnprocessedKeys[t.Name].Keys {
+	for _, item := range left {
 		unread = append(unread, keyOfItem(item))
 	}
 	return forms, unread, nil

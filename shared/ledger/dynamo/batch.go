@@ -1,93 +1,93 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 )
 
-const (
-	// maxBatch is the number of items that BatchGetItem takes.
-	maxBatch = 100
-	// maxBatchRounds bounds the requests of one batch: DynamoDB leaves keys out while it throttles.
-	maxBatchRounds = 4
-)
-
-// BatchClient is the part of the SDK's client that a BatchReader uses. It is not a part of Client, so that only the
-// function that reads batches contains the call.
-type BatchClient interface {
-	BatchGetItem(
-		ctx context.Context, in *dynamodb.BatchGetItemInput, options ...options,
-	) (*dynamodb.BatchGetItemOutput, error)
-}
+// maxBatchRounds bounds the calls of GetAll for one batch: DynamoDB leaves keys out while it throttles.
+const maxBatchRounds = 4
 
 // BatchReader reads many entries of the ledger's table at once. It has no state; any number of goroutines may use it.
 type BatchReader struct {
-	client BatchClient
+	client dynamoitem.BatchGetter
 	table  string
 }
 
 var _ ledger.BatchReader = (*BatchReader)(nil)
 
 // NewBatchReader makes the reader of a table.
-func NewBatchReader(client BatchClient, table string) *BatchReader {
+func NewBatchReader(client dynamoitem.BatchGetter, table string) *BatchReader {
 	return &BatchReader{client: client, table: table}
 }
 
-// GetAll implements ledger.BatchReader: one BatchGetItem for each 100 keys, and one more for keys that DynamoDB leaves
-// out.
+// readBatch begins each error of a batch. errThrottled is that of one from which DynamoDB has left keys out each time.
+const readBatch = "ledger: reading several entries"
+
+var errThrottled = errors.New("the table throttles batches")
+
+// GetAll implements ledger.BatchReader: one GetBatch for each 100 keys, and one more for keys that DynamoDB leaves out.
 func (r *BatchReader) GetAll(ctx context.Context, keys []ledger.Key) ([]*ledger.Entry, error) {
-	const action = "ledger: reading several entries"
-	found := map[string]*ledger.Entry{}
-	for batch := range slices.Chunk(keys, maxBatch) {
-		if err := r.read(ctx, batch, found); err != nil {
-			return nil, dynamoitem.DescribeError(action, err)
+	found := map[ledger.Key]*ledger.Entry{}
+	for batch := range slices.Chunk(keys, dynamoitem.MaxBatch) {
+		left := slices.SortedFunc(slices.Values(batch), func(a, b ledger.Key) int {
+			return cmp.Compare(a.String(), b.String())
+		})
+		left = slices.Compact(left) // BatchGetItem refuses a key that is named twice
+		for round := 0; len(left) > 0; round++ {
+			if round == maxBatchRounds {
+				return nil, dynamoitem.DescribeError(readBatch, errThrottled)
+			}
+			read, unread, err := r.GetBatch(ctx, left)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(found, read)
+			left = unread
 		}
 	}
 	entries := make([]*ledger.Entry, len(keys))
 	for i, key := range keys {
-		entries[i] = found[key.String()]
+		entries[i] = found[key]
 	}
 	return entries, nil
 }
 
-// errThrottled is the error of a batch from which DynamoDB has left keys out each time.
-var errThrottled = errors.New("the table throttles batches")
-
-// read adds the entries of at most maxBatch keys, by the text of their keys. BatchGetItem refuses a key that is named
-// twice, so it names each once.
-func (r *BatchReader) read(ctx context.Context, batch []ledger.Key, found map[string]*ledger.Entry) error {
-	wanted := map[string]dynamoitem.Item{}
-	for _, key := range batch {
-		wanted[key.String()] = dynamoitem.Key(key.String())
+// GetBatch reads up to dynamoitem.MaxBatch different entries in one strongly consistent call. found has those that
+// exist. unread are the keys that the table did not read in this call, because it throttles or the response is full.
+func (r *BatchReader) GetBatch(
+	ctx context.Context, keys []ledger.Key,
+) (found map[ledger.Key]*ledger.Entry, unread []ledger.Key, err error) {
+	wanted := make([]item, len(keys))
+	for i, key := range keys {
+		wanted[i] = dynamoitem.Key(key.String())
 	}
-	left := map[string]types.KeysAndAttributes{
-		r.table: {ConsistentRead: aws.Bool(true), Keys: slices.Collect(maps.Values(wanted))},
+	items, left, err := dynamoitem.GetBatch(ctx, r.client, r.table, wanted)
+	if err != nil {
+		return nil, nil, dynamoitem.DescribeError(readBatch, err)
 	}
-	for range maxBatchRounds {
-		out, err := r.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: left})
+	found = map[ledger.Key]*ledger.Entry{}
+	for _, stored := range items {
+		e, err := Decode(stored)
 		if err != nil {
-			return err
+			return nil, nil, dynamoitem.DescribeError(readBatch, fmt.Errorf("%w: %s: %w", ledger.ErrUndecodable,
+				dynamoitem.ReadText(stored, dynamoitem.KeyAttribute), err))
 		}
-		for _, stored := range out.Responses[r.table] {
-			e, err := Decode(stored)
-			if err != nil {
-				return fmt.Errorf("%w: %w", ledger.ErrUndecodable, err)
-			}
-			found[e.Key.String()] = e
-		}
-		if left = out.UnprocessedKeys; len(left[r.table].Keys) == 0 {
-			return nil
-		}
+		found[e.Key] = e
 	}
-	return errThrottled
+	for _, named := range left {
+		key, err := decodeKey(named)
+		if err != nil {
+			return nil, nil, dynamoitem.DescribeError(readBatch, err)
+		}
+		unread = append(unread, key)
+	}
+	return found, unread, nil
 }

@@ -17,7 +17,7 @@ import (
 
 // throttlingClient leaves all keys but one out of a batch, for some requests.
 type throttlingClient struct {
-	dynamo.BatchClient
+	dynamoitem.BatchGetter
 	throttled, requests int
 }
 
@@ -35,7 +35,7 @@ func (c *throttlingClient) BatchGetItem(
 			left[table] = others
 		}
 	}
-	out, err := c.BatchClient.BatchGetItem(ctx, in, options...)
+	out, err := c.BatchGetter.BatchGetItem(ctx, in, options...)
 	if err == nil {
 		out.UnprocessedKeys = left
 	}
@@ -91,7 +91,7 @@ func TestGetAllWhileThrottled(t *testing.T) {
 	table := dynamotest.NewTable(t)
 	keys := putEntries(t, table, 6)
 	for throttled, fails := range map[int]bool{1: false, 3: false, 4: true} {
-		client := &throttlingClient{BatchClient: table.Client, throttled: throttled}
+		client := &throttlingClient{BatchGetter: table.Client, throttled: throttled}
 		found, err := dynamo.NewBatchReader(client, table.Name).GetAll(t.Context(), keys)
 		if (err != nil) != fails {
 			t.Errorf("throttled %d times: %v, want an error: %v", throttled, err, fails)
