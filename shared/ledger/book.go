@@ -26,6 +26,9 @@ type Book struct {
 	Reader Reader // only for Change and Find; may be nil without them
 	Now    func() time.Time
 	Rand   io.Reader
+	// MayTakeOver is called with each entry that a takeover would store; nil refuses none. Its error ends Reserve and
+	// ReserveExisting, and nothing is written.
+	MayTakeOver func(next *Entry) error
 }
 
 // Reserve reserves e's key; e needs LeaseUntil. With NewReservation and TakenOver the result is the caller's
@@ -121,6 +124,11 @@ func (b *Book) takeOver(
 		}
 		next := existing.TakeOver(fresh, fresh.Owner, fresh.UpdatedAt)
 		next.Writer = fresh.Writer
+		if b.MayTakeOver != nil {
+			if err := b.MayTakeOver(next); err != nil {
+				return nil, 0, err
+			}
+		}
 		current, err := b.Store.Replace(ctx, next, TakeOver)
 		if err != nil {
 			return nil, 0, err

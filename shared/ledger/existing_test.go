@@ -111,3 +111,23 @@ func TestReserveExistingFails(t *testing.T) {
 		t.Error("no random token, and no error")
 	}
 }
+
+// MayTakeOver refuses a takeover before its write. A first reservation does not call it.
+func TestMayTakeOver(t *testing.T) {
+	refusal := errors.New("not now")
+	b := newBench(t)
+	b.MayTakeOver = func(next *ledger.Entry) error {
+		if next.State != ledger.Reserved {
+			t.Errorf("called with %s", summary(next))
+		}
+		return refusal
+	}
+	b.storeOutcome(t, b.reserve(t, ledger.Payment, "f", ledger.NewReservation), released)
+	version := b.store.All()[0].Version
+	if e, _, err := b.reserveExisting("f"); e != nil || !errors.Is(err, refusal) {
+		t.Errorf("%v, %v; want the refusal", e, err)
+	}
+	if stored := b.store.All()[0]; stored.Version != version {
+		t.Errorf("stored %s", summary(stored))
+	}
+}

@@ -54,35 +54,28 @@ func (p *Pipeline) bookOf(a *Attempt) *ledger.Book {
 		return p.Book
 	}
 	book := *p.Book
-	book.Store = guardedStore{p.Book.Store, p, a}
+	book.MayTakeOver = func(next *ledger.Entry) error { return p.passCircuit(a, next) }
 	return &book
 }
 
-// guardedStore checks the circuit of a takeover that reserveByCircuit has not checked.
-type guardedStore struct {
-	ledger.Writer
-	pipeline *Pipeline
-	attempt  *Attempt
-}
-
-// Replace implements ledger.Writer. Its error is the refusal of an open circuit, and of a half-open one without a place
-// for a probe.
-func (s guardedStore) Replace(ctx context.Context, e *ledger.Entry, t ledger.Transition) (*ledger.Entry, error) {
-	key, circuits := circuitOf(e), s.pipeline.Circuits
-	if key == s.attempt.circuit {
-		return s.Writer.Replace(ctx, e, t)
+// passCircuit checks the circuit of a takeover, unless reserveByCircuit has checked it. Its error is the refusal of an
+// open circuit, and of a half-open one without a place for a probe.
+func (p *Pipeline) passCircuit(a *Attempt, next *ledger.Entry) error {
+	key := circuitOf(next)
+	if key == a.circuit {
+		return nil
 	}
-	switch phase, wait := circuits.Phase(key); phase {
+	switch phase, wait := p.Circuits.Phase(key); phase {
 	case circuit.Open:
-		return nil, circuitRefusal(wait)
+		return circuitRefusal(wait)
 	case circuit.HalfOpen:
-		probe, taken := circuits.TakeProbe(key)
+		probe, taken := p.Circuits.TakeProbe(key)
 		if !taken {
-			return nil, circuitRefusal(wait)
+			return circuitRefusal(wait)
 		}
-		s.attempt.circuit, s.attempt.probe = key, probe
+		a.circuit, a.probe = key, probe
 	}
-	return s.Writer.Replace(ctx, e, t)
+	return nil
 }
 
 // probeFunc returns how to reserve under a probe: the key is looked up first, and reserved only after the probe was
