@@ -176,7 +176,8 @@ func TestInitGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
-// TestInitReadsTheInput: without a terminal the credentials come from a file or the input, and what is missing is said.
+// TestInitReadsTheInput: without a terminal the credentials come from a file or the standard input. The error names a
+// field that is missing.
 func TestInitReadsTheInput(t *testing.T) {
 	address, _ := gatewayctltest.NewTokenServer(t)
 	account := gatewayctltest.NewAccount(t, "sandbox", address, "good")

@@ -55,7 +55,7 @@ func TestExportHasFees(t *testing.T) {
 	d.ExpectFailed(line+" --reconciled "+statement, "not a whole result")
 }
 
-// An export by finality has what is open too, by its creation, if that is wanted.
+// With --with-open an export by finality also lists open transactions, by their creation.
 func TestExportWithOpen(t *testing.T) {
 	d, shop := gatewayctltest.NewShop(t)
 	d.AddDeliveredPayment(shop, 1, d.Now)

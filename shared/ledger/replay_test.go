@@ -140,7 +140,8 @@ func TestReplaysAreBounded(t *testing.T) {
 	}
 }
 
-// decision "resend": a resend is a replay of what is delivered or dead, if nothing else is on its way.
+// decision "resend": a resend is a replay of a delivered notification or a dead letter, while no other notification
+// waits.
 func TestResendNotification(t *testing.T) {
 	now := start.Add(time.Hour)
 	const all = "done DeliveredToTerminal 201:done"
