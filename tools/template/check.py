@@ -20,10 +20,14 @@ def run(*command, findings=(0,)):
 
 
 def find_templates():
-    """Returns the templates that git sees, test data excepted, and their variants with the #gradual lines enabled."""
+    """Returns the templates that git sees, test data excepted, and their variants with the #gradual lines enabled.
+
+    An empty file counts as a template, so that a template that lost its text is found.
+    """
     names = run("git", "ls-files", "-co", "--exclude-standard", "*.yaml", "*.yml", "*.json", "*.template").splitlines()
     texts = {n: Path(n).read_text() for n in names if Path(n).exists() and "testdata" not in n.split("/")}
-    found = [n for n in texts if re.search(r'(?m)^\s*"?(AWSTemplateFormatVersion|Transform)"?\s*:', texts[n])]
+    declared = re.compile(r'(?m)^\s*"?(AWSTemplateFormatVersion|Transform)"?\s*:')
+    found = [n for n in texts if declared.search(texts[n]) or not texts[n].strip()]
     return found + [write_variant("gradual", n, "(?m)^#gradual", "") for n in found if "\n#gradual" in texts[n]]
 
 

@@ -62,6 +62,7 @@ class Files(unittest.TestCase):
             "template.yaml": declaration + "Resources:\n#gradual  A: {}\n",
             "deploy/keys.json": '{\n "AWSTemplateFormatVersion": "2010-09-09"}',
             "deploy/other.yaml": "openapi: 3.1.0\n",
+            "deploy/lost.yaml": "",
             "testdata/a.yaml": declaration,
             "deploy/sam.template": "Transform: AWS::Serverless-2016-10-31\n",
         }.items():
@@ -69,7 +70,7 @@ class Files(unittest.TestCase):
             Path(name).write_text(text)
         gradual = ".local/template/gradual/template.yaml"
         self.assertEqual(sorted(check.find_templates()),
-                         [gradual, "deploy/keys.json", "deploy/sam.template", "template.yaml"])
+                         [gradual, "deploy/keys.json", "deploy/lost.yaml", "deploy/sam.template", "template.yaml"])
         self.assertIn("\n  A: {}\n", Path(gradual).read_text())
 
     def test_lint_finds_planted_offences(self):
