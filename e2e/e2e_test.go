@@ -35,10 +35,15 @@ func TestMain(m *testing.M) {
 	os.Exit(runAndCheckPermissions(m.Run))
 }
 
-// TestGateway runs the stories, and floods of equal requests beside them, against one run.
+// TestGateway runs the stories, and floods of equal requests beside them, against one run. At the end of all of them
+// the sandbox's journal reconciles with the ledger.
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	target := openTarget(t)
+	if os.Getenv("E2E_RUN_JSON") == "" {
+		program, began := buildCommand(t, "gatewayctl"), time.Now()
+		t.Cleanup(func() { target.reconcileSandbox(t, program, began) })
+	}
 	t.Run("stories", func(t *testing.T) {
 		t.Parallel()
 		testscript.Run(t, testscript.Params{
@@ -63,6 +68,8 @@ type target struct {
 	// idPrefix begins every id of this test process. It has only digits, as order_id requires.
 	idPrefix   string
 	storyCount atomic.Int64
+	// differences are what the stories make differ between the sandbox's journal and the ledger.
+	differences expectedDifferences
 }
 
 // openTarget opens the run that E2E_RUN_JSON names, or starts a local run.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"mobilegateway/e2e/harness"
 	"mobilegateway/local"
 	"mobilegateway/proof/kits/localtest"
 )
@@ -35,10 +36,9 @@ func newCtlSession(t *testing.T, options localtest.Options) *ctlSession {
 // buildCommand builds a program of cmd/ and returns its path.
 func buildCommand(t *testing.T, name string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
-	output, err := exec.Command("go", "build", "-o", program, "../cmd/"+name).CombinedOutput()
+	program, err := harness.BuildProgram(t.Context(), t.TempDir(), name)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, output)
+		t.Fatal(err)
 	}
 	return program
 }

@@ -84,6 +84,7 @@ func storyCommands() map[string]storyCommand {
 		"operator-responses":   {2, 0, "KEY [-kind KIND] RESPONSE...", (*story).operatorResponses},
 		"complete-payment":     {2, 4, "ORDER STATUS [force] [silent]", (*story).completePayment},
 		"callback":             {1, 0, "KEY [options]", (*story).callback},
+		"books-differ":         {2, 2, "ORDER CLASS", (*story).booksDiffer},
 		"payment-page":         {1, 0, "confirm|cancel [options]", (*story).paymentPage},
 		// The merchant's inbox.
 		"notifications":     {1, 0, "ORDER [STATUS...]", (*story).notifications},

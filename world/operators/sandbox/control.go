@@ -32,10 +32,20 @@ func (s controlPort) listEffects(c *kit.Call, _ struct{}) kit.Response {
 	return jsonResponse(http.StatusOK, effects)
 }
 
-// writeStatement writes the money that moved as an operator's statement, of the UTC day ?day= or of all days.
+// writeStatement writes the money that moved as an operator's statement, of the UTC day ?day= or of all days. The
+// sandbox replaces several platforms: ?operator= selects the payments to one mno-name. A charge names none, and counts
+// as the sandbox's own.
 func (s controlPort) writeStatement(c *kit.Call, _ struct{}) kit.Response {
 	var rows []kit.StatementRow
+	wanted := c.Request.URL.Query().Get("operator")
 	for _, t := range s.Matching("") {
+		name := ownOperator
+		if o := of(t); o.Payment != nil {
+			name = o.Payment.Operator
+		}
+		if wanted != "" && wanted != name {
+			continue
+		}
 		for _, e := range s.effectsOf(of(t)) {
 			rows = append(rows, kit.StatementRow{Effect: e, Reference: t.Reference, MSISDN: t.MSISDN})
 		}

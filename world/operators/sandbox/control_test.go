@@ -79,6 +79,10 @@ func TestStatement(t *testing.T) {
 			t.Errorf("line %d is %q, want %s", i+2, lines[1+i], want)
 		}
 	}
+	for operator, want := range map[string]int{"sandbox": 3, "orange": 3, "mtn": 2} {
+		lines := strings.Split(r.do("GET", "/sandbox/v1/statement?operator="+operator, "", nil).body, "\n")
+		equal(t, "lines of "+operator, len(lines), want)
+	}
 }
 
 // A charge counts minor units in some countries. A statement has its currency.

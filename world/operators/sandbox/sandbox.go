@@ -83,7 +83,7 @@ func New(config Config) (*Sandbox, error) {
 	s.journal, s.calendar = &journal{Sandbox: s}, &calendar{Sandbox: s}
 	s.injector = &faultInjector{s, newFaultPlan(config.Faults)}
 	s.Platform = kit.New(config.Config, kit.Spec{
-		Operator: "sandbox", Operations: s.operations(), Authorize: func(c *kit.Call) kit.Response {
+		Operator: ownOperator, Operations: s.operations(), Authorize: func(c *kit.Call) kit.Response {
 			return checkToken(c, s.config.Tokens)
 		},
 		Faults: faults, Applied: []string{"cut", "garbage", "html", "empty"}, Refusals: refusals,

@@ -21,6 +21,9 @@ const (
 	kindLookup  = "getstatus" // only in scripts: a getStatus of a payment
 )
 
+// ownOperator is the sandbox's name in its effects and among the operators.
+const ownOperator = "sandbox"
+
 // States of a transaction. The last ones are a payment's, and they are its statuses on the wire.
 const (
 	absent   = "absent"   // calls came, and none was applied
