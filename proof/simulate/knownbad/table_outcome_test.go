@@ -60,6 +60,28 @@ var outcomeVariants = []variant{
 		},
 	},
 	{
+		name: "payment-released-while-unknown", breaks: "an unknown outcome of a payment counts as not applied",
+		invariants: []int{17},
+		world: calls(1, outside.HangAfter, outside.ResetAfter).
+			with(faultsOf(outside.CallbackTimes, outside.CallbackNever)),
+		edits: []edit{{
+			callFile, "outcome.DuplicateKey = result.DuplicateKey",
+			"outcome.DuplicateKey = result.DuplicateKey\n\t\tif reservation.Kind == ledger.Payment {\n" +
+				"\t\t\toutcome.State = ledger.Released\n\t\t}",
+		}},
+	},
+	{
+		name: "retry-at-another-operator", breaks: "a retry of an unknown charge goes to another operator",
+		invariants: []int{17},
+		world:      calls(0, outside.HangAfter, outside.ResetAfter).with(choices{"duplicates": last}),
+		edits: []edit{{
+			carrierAPIFile, "target, err := d.accounts.Find(ctx, call.Platform, call.AccountID)",
+			"if other := map[string]string{\"sandbox\": \"orange\", \"orange\": \"mtn\", \"mtn\": \"sandbox\"}; " +
+				"call.MayRepeat {\n\t\tcall.Platform, call.AccountID = other[call.Platform], \"\"\n\t}\n\t" +
+				"target, err := d.accounts.Find(ctx, call.Platform, call.AccountID)",
+		}},
+	},
+	{
 		name: "delete-on-error", breaks: "an unknown outcome deletes the entry", invariants: []int{1, 3, 6, 7},
 		edits: []edit{{
 			callFile, "logOutcome(line, updated, result)",
