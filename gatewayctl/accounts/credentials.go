@@ -115,6 +115,11 @@ func (c Stored) Table() operator.Routes {
 	return table
 }
 
+// AccountIDs lists the accounts of a platform.
+func (c Stored) AccountIDs(platform string) []string {
+	return slices.Sorted(maps.Keys(c.operators[platform].Accounts))
+}
+
 // AccountView is an account of a platform without its tokens. Operator is the platform's name.
 type AccountView struct {
 	Operator string `json:"operator" col:"OPERATOR"`

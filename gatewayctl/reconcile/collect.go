@@ -91,11 +91,7 @@ func (c *collector) oursAlone(o *ours, proposal *theirs) error {
 			row.Command = c.otherDay(o.CreatedAt)
 		}
 	case o.Money == ledgerOpen:
-		arguments := []string{"unknown", "resolve", string(o.Kind), o.ID}
-		if !o.HasLookup {
-			arguments = append(arguments, "--as", outcomeWord(o.Kind, false))
-		}
-		row.Command = c.Command(session.ConfirmArguments(arguments...)...)
+		row.Command = c.end(o)
 	}
 	return c.add(row, nil, o, false)
 }
@@ -129,12 +125,27 @@ func (c *collector) pairCommand(class result.Class, t *theirs, o *ours) string {
 		return ""
 	case class == result.OtherDay && !c.day.contains(o.movedAt()):
 		return c.otherDay(o.movedAt())
-	case o.Money == ledgerOpen && t.Outcome == statement.Paid:
-		return c.resolve(t, o, true)
-	case o.Money == ledgerOpen && t.Outcome == statement.Failed:
-		return c.resolve(t, o, false)
+	case o.Money == ledgerOpen && (t.Outcome == statement.Paid || t.Outcome == statement.Failed):
+		if !o.IsDecidable {
+			return c.end(o)
+		}
+		return c.resolve(t, o, t.Outcome == statement.Paid)
 	}
 	return c.show(o)
+}
+
+// end is the command that ends an open transaction: by the operator's status, or as not applied. It shows one that
+// neither can end now.
+func (c *collector) end(o *ours) string {
+	arguments := []string{"unknown", "resolve", string(o.Kind), o.ID}
+	switch {
+	case o.HasLookup:
+	case o.IsDecidable:
+		arguments = append(arguments, "--as", outcomeWord(o.Kind, false))
+	default:
+		return c.show(o)
+	}
+	return c.Command(session.ConfirmArguments(arguments...)...)
 }
 
 // resolve is the command that ends an open transaction as the statement says, with its reference as evidence.

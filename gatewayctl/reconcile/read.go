@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"mobilegateway/gatewayctl/accounts"
 	"mobilegateway/gatewayctl/entries"
+	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/reconcile/result"
 	"mobilegateway/gatewayctl/reconcile/runs"
 	"mobilegateway/gatewayctl/reconcile/statement"
@@ -117,7 +119,7 @@ func (r *reconciliation) readMerchant(p *merchant.Profile, transactions *runs.So
 				continue
 			}
 			read.Compared++
-			o := newOurs(e, r.day)
+			o := r.newOurs(e)
 			if err := transactions.Add(o.pack(key(&o), "")); err != nil {
 				return err
 			}
@@ -142,6 +144,24 @@ func (r *reconciliation) savePosition(transactions *runs.Sorter) error {
 	}
 	r.work.Ledger.Parts = transactions.Files
 	return r.work.save()
+}
+
+// checkAccount refuses an account that neither the transactions nor the credentials have. An account without a
+// transaction is in the credentials; one that was removed from them has its former transactions.
+func (r *reconciliation) checkAccount() error {
+	if r.Account == "" || r.work.Ledger.Compared > 0 {
+		return nil
+	}
+	stored, err := accounts.ReadStored(r.Session)
+	if err != nil {
+		return err
+	}
+	if known := stored.AccountIDs(r.Platform); !slices.Contains(known, r.Account) {
+		r.work.Statements = nil // there is nothing to continue
+		return output.UsageError("--account %q: no transaction of these days has it, and the accounts of %s are: %s",
+			r.Account, r.Platform, cmp.Or(output.JoinComma(known), "none"))
+	}
+	return nil
 }
 
 // isCompared reports whether an entry can be in the statement: a payment or a charge of the account.

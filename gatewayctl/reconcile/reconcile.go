@@ -57,8 +57,9 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--platform %q is not one of %s", c.Platform, output.JoinComma(platforms))
 	case c.Neighbours < 0 || c.Neighbours > maxNeighbours:
 		return fmt.Errorf("--neighbours %d is not 0 to %d", c.Neighbours, maxNeighbours)
-	case c.Mapping != "" && c.Format != statement.Generic:
-		return fmt.Errorf("--mapping is for the form %s: the form %s is fixed", statement.Generic, c.Format)
+	case c.Format != statement.Generic && (c.Mapping+c.Encoding+c.Separator+c.Decimal != "" || c.OpenEnd):
+		return fmt.Errorf("--mapping, --encoding, --separator, --decimal and --open-end are for the form %s: "+
+			"the form %s is fixed", statement.Generic, c.Format)
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func (c *Command) reconcile(s *session.Session) (hasDifferences bool, err error)
 		return fmt.Sprintf("%s: %s of %s", c.Day.Format(time.DateOnly),
 			output.Plural(found.differences(), "difference"), output.Plural(found.rowCount(), "row")), nil
 	})
-	return hasDifferences, errors.Join(err, r.work.close(err == nil))
+	return hasDifferences, errors.Join(err, r.work.close(err == nil || r.work.Statements == nil))
 }
 
 // prepare reads the mapping and the hashes of the statements.
@@ -179,7 +180,7 @@ func (r *reconciliation) subject() string {
 
 // fingerprint is a hash of everything that the sorted parts depend on.
 func (r *reconciliation) fingerprint() string {
-	const version = 2 // of the records
+	const version = 3 // of the records
 	document, err := json.Marshal([]any{version, r.hashes, r.mapping, r.format.Name, r.Platform, r.Account, r.day.begin,
 		r.Neighbours, r.LedgerTable, r.MerchantTable})
 	if err != nil {
@@ -196,6 +197,9 @@ func (r *reconciliation) run() (*outcome, error) {
 		return nil, err
 	}
 	transactions, err := r.readLedger()
+	if err == nil {
+		err = r.checkAccount()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -32,13 +32,15 @@ type books struct {
 	*gatewayctltest.Tool
 	shop   merchants.Onboarding
 	folder string
+	// chargeID is the id of the charge c1.
+	chargeID string
 }
 
 func newBooks(t *testing.T) *books {
 	t.Helper()
 	d, shop := gatewayctltest.NewShop(t)
 	d.Now = day().Add(20 * time.Hour)
-	return &books{d, shop, t.TempDir()}
+	return &books{Tool: d, shop: shop, folder: t.TempDir()}
 }
 
 // pay stores a successful payment of the day with the reference R<number>, with changes.
@@ -52,6 +54,7 @@ func (b *books) pay(number int, changes ...func(*ledger.Entry)) {
 func (b *books) charge(state ledger.State) {
 	const correlator = "c1"
 	key := b.AddUnknownCharge(b.shop, correlator)
+	b.chargeID = key.ID
 	b.Update(key, func(e *ledger.Entry) {
 		e.State, e.CreatedAt, e.Route.Account, e.Route.UpstreamKey = state, day(), "a1", "ShopA."+correlator
 	})
@@ -140,11 +143,21 @@ func TestClasses(t *testing.T) {
 			result.OursAlone, "", "unknown resolve pay ShopA_1 --yes --reason REASON", ""},
 		"only ours, an unknown charge": {"", func(b *books) { b.charge(ledger.Unknown) },
 			result.OursAlone, "", "--as not-applied --yes", ""},
+		"only ours, an attempt in flight": {"", func(b *books) {
+			b.charge(ledger.Reserved)
+			b.Update(ledger.Key{Kind: ledger.Charge, ID: b.chargeID}, func(e *ledger.Entry) { e.LeaseUntil = b.Now })
+		}, result.OursAlone, "", "gatewayctl charge show", ""},
 		"status, ours successful": {"R1,,1000,XOF,failed," + noon + ",,\n", func(b *books) { b.pay(1) },
 			result.StatusDiffers, "status", "payment show ShopA_1", "-1000"},
 		"status, ours pending": {"R1,,1000,XOF,failed," + noon + ",,\n", func(b *books) {
 			b.pay(1, status(ledger.Pending))
+		}, result.StatusDiffers, "status", "unknown resolve pay ShopA_1 --yes --reason REASON", "0"},
+		"status, ours pending past its lifetime": {"R1,,1000,XOF,failed," + noon + ",,\n", func(b *books) {
+			b.pay(1, status(ledger.Pending), func(e *ledger.Entry) { e.ReservedAt = day().Add(-5 * time.Hour) })
 		}, result.StatusDiffers, "status", "--as failed --operator-reference=R1", "0"},
+		"only theirs, ours pending": {"R1,,1000,XOF,paid," + noon + ",,\n", func(b *books) {
+			b.pay(1, status(ledger.Pending))
+		}, result.TheirsAlone, "status", "unknown resolve pay ShopA_1 --yes --reason REASON", "1000"},
 		"refunded": {"R1,,1000,XOF,refunded," + noon + ",,\n", func(b *books) { b.pay(1) },
 			result.StatusDiffers, "status", "payment show ShopA_1", "-1000"},
 		"another day by its time": {"R1,,1000,XOF,paid,2026-03-02T00:00:00Z,,\n", func(b *books) { b.pay(1) },
@@ -181,6 +194,10 @@ func TestClasses(t *testing.T) {
 			b.Equal("what differs", strings.Join(row.Differs, " "), c.differs)
 			if !strings.Contains(row.Command, c.command) {
 				t.Errorf("the command is %q, want %q", row.Command, c.command)
+			}
+			if decision, _, hasReason := strings.Cut(row.Command, " --reason "); hasReason &&
+				strings.Contains(decision, " --as ") {
+				b.ExpectExit(strings.TrimPrefix(decision, "gatewayctl ")+" --reason statement", gatewayctl.ExitDone, "")
 			}
 		})
 	}
@@ -327,6 +344,9 @@ func TestWhatIsCompared(t *testing.T) {
 		map[result.Class]int{result.OtherDay: 1, result.OursAlone: 1})
 	b.Equal("counts of all accounts", b.run(rows, "", gatewayctl.ExitFailed).Counts,
 		map[result.Class]int{result.OtherDay: 1, result.OursAlone: 2})
+	b.UseSandboxOperator()
+	b.ExpectExit(b.line(b.write("s.csv", rows), "--account a9"), gatewayctl.ExitUsage,
+		"the accounts of sandbox are: a1")
 	b.Equal("counts without the days beside", b.run(rows, "--account a1 --neighbours 0", gatewayctl.ExitFailed).Counts,
 		map[result.Class]int{result.TheirsAlone: 1, result.OursAlone: 1})
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -38,13 +39,13 @@ type ours struct {
 	Label                            string // the state or status, as the lists show it
 	CreatedAt, FinalAt               time.Time
 	PayerDigits                      string
-	// HasLookup is true if the operator's status can end it. IsOfDay is true if it was created on the day. IsMatched is
-	// true once a row has it.
-	HasLookup, IsOfDay, IsMatched bool
+	// An open one HasLookup if the operator's status can end it, and IsDecidable if a person can end it now. IsOfDay is
+	// true if it was created on the day. IsMatched is true once a row has it.
+	HasLookup, IsDecidable, IsOfDay, IsMatched bool
 }
 
 // newOurs returns what is compared of an entry.
-func newOurs(e *ledger.Entry, day span) ours {
+func (r *reconciliation) newOurs(e *ledger.Entry) ours {
 	payer := e.PayerMSISDN()
 	o := ours{
 		Key: e.Key, Merchant: e.Merchant.Name, UpstreamKey: e.Route.UpstreamKey,
@@ -54,9 +55,24 @@ func newOurs(e *ledger.Entry, day span) ours {
 		},
 		Money: moneyOf(e), Label: labelOf(e), CreatedAt: e.CreatedAt.UTC(), FinalAt: e.FinalAt.UTC(),
 		PayerDigits: payer[max(0, len(payer)-statement.PayerDigits):], HasLookup: entries.ComesByLookup(e),
-		IsOfDay: day.contains(e.CreatedAt),
+		IsOfDay: r.day.contains(e.CreatedAt),
 	}
+	o.IsDecidable = o.Money == ledgerOpen && r.isDecidable(e)
 	return o
+}
+
+// isDecidable reports whether unknown resolve --as can end an open transaction now, in either way.
+func (r *reconciliation) isDecidable(e *ledger.Entry) bool {
+	for _, isPaid := range []bool{true, false} {
+		outcome := ledger.ManualOutcome{
+			ManualResolution: ledger.ManualResolution{Outcome: outcomeWord(e.Kind, isPaid)}, Owner: e.Owner,
+			ResponseStatus: http.StatusBadRequest, Lifetime: r.PaymentLifetime,
+		}
+		if e.Clone().ResolveManually(outcome, r.Now()) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // IsPaid reports whether the ledger has a success of a payment or a charge.
@@ -99,7 +115,7 @@ func (o *ours) pack(keys ...string) []byte {
 	return runs.Pack(append(keys, string(o.Kind), o.ID, o.Merchant, o.Reference, o.UpstreamKey, o.Amount.Currency,
 		number(o.Amount.Minor), strconv.Itoa(o.Amount.Exponent), string(o.Money), o.Label,
 		strconv.FormatInt(o.CreatedAt.UnixMilli(), 10), milli(o.FinalAt), o.PayerDigits, flag(o.HasLookup),
-		flag(o.IsOfDay), flag(o.IsMatched))...)
+		flag(o.IsDecidable), flag(o.IsOfDay), flag(o.IsMatched))...)
 }
 
 // milli writes a time, "" for none.
@@ -163,7 +179,8 @@ func unpackOurs(record []byte, keys int) ours {
 	o.Kind, o.ID, o.Merchant, o.Reference, o.UpstreamKey = ledger.Kind(f.text()), f.text(), f.text(), f.text(), f.text()
 	o.Amount.Currency, o.Amount.Minor, o.Amount.Exponent = f.text(), f.integer(), int(f.integer())
 	o.Money, o.Label, o.CreatedAt, o.FinalAt = recorded(f.text()), f.text(), f.time(), f.time()
-	o.PayerDigits, o.HasLookup, o.IsOfDay, o.IsMatched = f.text(), f.is(), f.is(), f.is()
+	o.PayerDigits, o.HasLookup, o.IsDecidable = f.text(), f.is(), f.is()
+	o.IsOfDay, o.IsMatched = f.is(), f.is()
 	return o
 }
 

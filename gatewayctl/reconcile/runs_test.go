@@ -97,6 +97,28 @@ func TestCSVHasNoFormula(t *testing.T) {
 	b.Equal("our key", rows[2][slices.Index(rows[0], "our_key")], "'=1+1")
 }
 
+// A refused statement leaves no work folder, and neither does an unknown account.
+func TestRefusalLeavesNothing(t *testing.T) {
+	b := newBooks(t)
+	path := b.write("s.csv", heading+"R1,,x,XOF,paid,2026-03-01T12:00:00Z,,\n")
+	b.ExpectExit(b.line(path, ""), gatewayctl.ExitUsage, "column amount")
+	b.ExpectExit(b.line(b.write("s.csv", heading), "--account a9"), gatewayctl.ExitUsage, "--account")
+	if _, err := os.Stat(path + ".work"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the work folder is left: %v", err)
+	}
+}
+
+// The form of Wave is fixed: what describes a generic file is refused.
+func TestFixedForm(t *testing.T) {
+	b := newBooks(t)
+	for _, flags := range []string{
+		"--mapping m.json", "--encoding utf-8", "--separator ;", "--decimal point", "--open-end",
+	} {
+		b.ExpectExit("reconcile --platform wave-checkout --day 2026-03-01 --statement s.json --format wave "+flags,
+			gatewayctl.ExitUsage, "the form wave is fixed")
+	}
+}
+
 // A statement is read twice: a folder, a pipe or a device is refused before it is read.
 func TestOnlyFiles(t *testing.T) {
 	b := newBooks(t)

@@ -145,14 +145,21 @@ type statementRow struct {
 	currency       string
 	status         string
 	at             time.Time
+	fee            int64
 }
+
+// contractFee is the fee of each row by feeMapping.
+const (
+	contractFee = 3
+	feeMapping  = `{"fee_terms": {"fixed_minor": 3, "rounding": "up"}}`
+)
 
 func (r statementRow) String() string {
-	return fmt.Sprintf("%s,%s,%d,%s,%s,%s,,", r.reference, r.key, r.amount, r.currency, r.status,
-		r.at.Format(time.RFC3339))
+	return fmt.Sprintf("%s,%s,%d,%s,%s,%s,%d,", r.reference, r.key, r.amount, r.currency, r.status,
+		r.at.Format(time.RFC3339), r.fee)
 }
 
-// planted are twenty differences of all classes but the fee's, spread over a number of payments.
+// planted are twenty differences of all classes, spread over a number of payments.
 func planted(count int) []plant {
 	place := func(n int) int { return n * (count / 21) }
 	one := func(change func(*statementRow)) func(statementRow) []statementRow {
@@ -196,7 +203,8 @@ func planted(count int) []plant {
 			{i, result.OtherDay, nil, one(func(r *statementRow) { r.at = r.at.AddDate(0, 0, 1) }), 0},
 			{i, result.OtherDay, func(e *ledger.Entry) { e.FinalAt = e.FinalAt.AddDate(0, 0, 1) },
 				none, -amount},
-		}[n%13])
+			{i, result.FeeDiffers, nil, one(func(r *statementRow) { r.fee++ }), 0},
+		}[n%14])
 	}
 	return all
 }
@@ -217,7 +225,8 @@ func writeStatement(t *testing.T, path string, count int, seed int64) {
 	var block []string
 	for i := range count {
 		number := strconv.Itoa(i)
-		row := statementRow{"ref-" + number, "key-" + number, amountOf(i), "XOF", "paid", createdAt(i).Add(time.Second)}
+		row := statementRow{"ref-" + number, "key-" + number, amountOf(i), "XOF", "paid",
+			createdAt(i).Add(time.Second), contractFee}
 		rows := []statementRow{row}
 		if p, isPlanted := plants[i]; isPlanted {
 			rows = p.rows(row)
@@ -245,11 +254,12 @@ func reconcileGenerated(t *testing.T, count int) uint64 {
 	b.ChangeStores(func(s *deployment.Stores) { s.Ledger = many })
 	path := filepath.Join(b.folder, "s.csv")
 	writeStatement(t, path, count, 1)
-	b.ExpectExit(b.line(path, "--json"), gatewayctl.ExitUsage, "does not respond")
+	line := b.line(path, "--json --mapping "+b.write("m.json", feeMapping))
+	b.ExpectExit(line, gatewayctl.ExitUsage, "does not respond")
 	began := time.Now()
 	var code int
 	var out, stderr string
-	heap := peakHeap(func() { code, out, stderr = b.Exec(b.line(path, "--json")) })
+	heap := peakHeap(func() { code, out, stderr = b.Exec(line) })
 	t.Logf("%d rows in %v, behind an interrupt at the half of the ledger; largest heap %d KiB", count,
 		time.Since(began).Round(time.Millisecond), heap>>10)
 	if code != gatewayctl.ExitFailed || !strings.Contains(stderr, "Continuing in ") {
@@ -290,12 +300,13 @@ func foreignRows(count int) int {
 func checkTotals(b *books, found document, count int) {
 	b.T.Helper()
 	var ours, theirs, xaf int64
+	fees := map[string]int64{}
 	plants := map[int]plant{}
 	for _, p := range planted(count) {
 		plants[p.at] = p
 	}
 	for i := range count {
-		row := statementRow{amount: amountOf(i), status: "paid", currency: "XOF"}
+		row := statementRow{amount: amountOf(i), status: "paid", currency: "XOF", fee: contractFee}
 		rows, e := []statementRow{row}, &ledger.Entry{Progress: ledger.Progress{Status: ledger.Successful}}
 		if p, isPlanted := plants[i]; isPlanted {
 			if rows = p.rows(row); p.ours != nil {
@@ -303,6 +314,7 @@ func checkTotals(b *books, found document, count int) {
 			}
 		}
 		for _, r := range rows {
+			fees[r.currency] += r.fee
 			switch {
 			case r.status == "paid" && r.currency == "XAF":
 				xaf += r.amount
@@ -323,6 +335,7 @@ func checkTotals(b *books, found document, count int) {
 			}
 			sums[name+" "+total.Currency] += n
 		}
+		add("fees", total.Fees)
 		add("theirs", total.Theirs)
 		add("ours", total.Ours)
 		add("difference", total.Difference)
@@ -331,6 +344,7 @@ func checkTotals(b *books, found document, count int) {
 		}
 	}
 	b.Equal("the totals", sums, map[string]int64{
+		"fees XOF": fees["XOF"], "fees XAF": fees["XAF"],
 		"theirs XOF": theirs, "ours XOF": ours, "difference XOF": theirs - ours, "classes XOF": theirs - ours,
 		"theirs XAF": xaf, "ours XAF": 0, "difference XAF": xaf, "classes XAF": xaf,
 	})

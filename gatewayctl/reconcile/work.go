@@ -130,7 +130,7 @@ func (w *work) sorter(name string, parts []string) *runs.Sorter {
 	return s
 }
 
-// close ends the use of the folder. A finished reconciliation removes it.
+// close ends the use of the folder. It removes a folder with nothing to continue.
 func (w *work) close(isDone bool) error {
 	var err error
 	if isDone {

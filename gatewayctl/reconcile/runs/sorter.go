@@ -53,9 +53,6 @@ func (s *Sorter) Add(record []byte) error {
 	return nil
 }
 
-// Buffered reports whether records are only in memory.
-func (s *Sorter) Buffered() bool { return len(s.records) > 0 }
-
 // Full reports whether a page of records more could exceed half of the memory: the caller flushes at a place that it
 // can continue from.
 func (s *Sorter) Full() bool { return s.size > s.memory/2 }
