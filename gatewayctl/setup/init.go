@@ -66,7 +66,7 @@ func (c *Init) Run(s *session.Session) error {
 func (c *Init) run(s *session.Session) (steps []Step, err error) {
 	add := func(name, state, detail string) { steps = append(steps, Step{name, state, detail}) }
 	if missing := missingNames(s); len(missing) > 0 {
-		return nil, output.UsageError("the deployment is not known, because %s is not set: use --stack NAME",
+		return nil, output.UsageError("the deployment is not known, without a value of %s: use --stack NAME",
 			strings.Join(missing, ", "))
 	}
 	if err := s.OpenStores(); err != nil {
