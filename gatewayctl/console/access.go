@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -147,5 +148,7 @@ func isFormOf(r *http.Request, opened *openSession) bool {
 
 // isPrefetch reports whether a browser loads an address before a person opens it.
 func isPrefetch(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose"), "prefetch")
+	return slices.ContainsFunc([]string{"Sec-Purpose", "Purpose", "X-Moz"}, func(name string) bool {
+		return strings.Contains(r.Header.Get(name), "prefetch")
+	})
 }

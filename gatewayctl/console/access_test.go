@@ -29,10 +29,14 @@ func TestOpening(t *testing.T) {
 			t.Errorf("%s without a session: %d %s", path, page.Code, page.Body)
 		}
 	}
-	prefetch := s.request(http.MethodGet, first, http.NoBody)
-	prefetch.Header.Set("Sec-Purpose", "prefetch;prerender")
-	if got := s.send(prefetch); got.Code != http.StatusForbidden || len(s.cookies) != 0 {
-		t.Errorf("a prefetch opens a session: %d, %v", got.Code, s.cookies)
+	for name, value := range map[string]string{
+		"Sec-Purpose": "prefetch;prerender", "Purpose": "prefetch", "X-Moz": "prefetch",
+	} {
+		prefetch := s.request(http.MethodGet, first, http.NoBody)
+		prefetch.Header.Set(name, value)
+		if got := s.send(prefetch); got.Code != http.StatusForbidden || len(s.cookies) != 0 {
+			t.Errorf("a prefetch by %s opens a session: %d, %v", name, got.Code, s.cookies)
+		}
 	}
 	status("a wrong token", "/open/"+strings.Repeat("a", 32), http.StatusForbidden)
 	status("an empty token", "/open/", http.StatusForbidden)

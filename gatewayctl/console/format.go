@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mobilegateway/gatewayctl/output"
+	"mobilegateway/shared/spreadsheet"
 )
 
 // text is a value of a command's JSON as text, without characters that reorder what a reader sees.
@@ -38,11 +39,10 @@ func text(value any) string {
 // cellText is a text in a table. A person may copy the table into a spreadsheet: an apostrophe marks what would run
 // there as a formula.
 func cellText(value any) string {
-	plain := text(value)
-	if len(plain) > 1 && strings.Contains("=+-@\t", plain[:1]) {
-		return "'" + plain
+	if plain := text(value); plain != "-" { // no value
+		return spreadsheet.EscapeFormulas(plain)
 	}
-	return plain
+	return "-"
 }
 
 // raw is a string of a command's JSON as it is, for a link or a command line; "" for another value.
