@@ -3,7 +3,6 @@ package runs
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -44,11 +43,7 @@ func NewIndex(s *Sorter) (*Index, error) {
 			x.starts = append(x.starts, start{First(record), offset})
 		}
 		count++
-		var length [binary.MaxVarintLen64]byte
-		n := binary.PutUvarint(length[:], uint64(len(record)))
-		_, _ = buffer.Write(length[:n]) // Flush returns the first error
-		_, _ = buffer.Write(record)
-		offset += int64(n + len(record))
+		offset += int64(writeRecord(buffer, record))
 	}
 	if err := buffer.Flush(); err != nil {
 		return nil, errors.Join(err, created.Close())

@@ -3,7 +3,6 @@ package runs
 import (
 	"bufio"
 	"bytes"
-	"container/heap"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 // The limits of a sorter.
 const (
 	MaxMemory    = 16 << 20 // bytes of records in memory
-	MaxOpen      = 64       // files that are merged at once
+	MaxOpen      = 32       // files that are merged at once
 	maxRecord    = 1 << 20  // bytes of one record
 	bufferedRead = 32 << 10 // bytes of each file that is merged
 )
@@ -141,11 +140,17 @@ func writeAll(path string, records iter.Seq[[]byte]) error {
 	}
 	buffer := bufio.NewWriter(created)
 	for record := range records {
-		var length [binary.MaxVarintLen64]byte
-		_, _ = buffer.Write(length[:binary.PutUvarint(length[:], uint64(len(record)))]) // Flush returns the first error
-		_, _ = buffer.Write(record)
+		writeRecord(buffer, record)
 	}
 	return errors.Join(buffer.Flush(), created.Close())
+}
+
+// writeRecord writes a record behind its length, and returns the number of bytes. Flush returns the first error.
+func writeRecord(buffer *bufio.Writer, record []byte) int {
+	length := binary.AppendUvarint(nil, uint64(len(record)))
+	_, _ = buffer.Write(length)
+	_, _ = buffer.Write(record)
+	return len(length) + len(record)
 }
 
 // part is a file that is read, at its next record.
@@ -173,36 +178,10 @@ func (p *part) next() (bool, error) {
 
 var errDamaged = errors.New("a record has no length")
 
-// parts are the open files, as a heap by their records.
-type parts []*part
-
-// Len implements sort.Interface.
-func (h parts) Len() int { return len(h) }
-
-// Less implements sort.Interface.
-func (h parts) Less(i, j int) bool { return bytes.Compare(h[i].record, h[j].record) < 0 }
-
-// Swap implements sort.Interface.
-func (h parts) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *parts) Push(value any) {
-	if opened, isPart := value.(*part); isPart {
-		*h = append(*h, opened)
-	}
-}
-
-// Pop implements heap.Interface.
-func (h *parts) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
-
 // merge reads sorted files as one.
 func merge(paths []string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		var open parts
+		var open []*part
 		defer func() {
 			for _, p := range open {
 				_ = p.file.Close() // it was only read
@@ -227,21 +206,18 @@ func merge(paths []string) iter.Seq2[[]byte, error] {
 				_ = opened.Close() // it was only read
 			}
 		}
-		heap.Init(&open)
 		for len(open) > 0 {
-			first := open[0]
+			first := slices.MinFunc(open, func(a, b *part) int { return bytes.Compare(a.record, b.record) })
 			if !yield(first.record, nil) {
 				return
 			}
 			more, err := first.next()
-			switch {
-			case err != nil:
+			if err != nil {
 				yield(nil, err)
 				return
-			case more:
-				heap.Fix(&open, 0)
-			default:
-				heap.Pop(&open)
+			}
+			if !more {
+				open = slices.DeleteFunc(open, func(p *part) bool { return p == first })
 				_ = first.file.Close() // it was only read
 			}
 		}
