@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/circuit"
@@ -198,28 +197,6 @@ func (a *Attempt) StoredResponse(replayed bool) apigw.Response {
 		header["Location"] = a.Location
 	}
 	return apigw.Response{Status: a.Stored.Response.Status, Header: header, Body: a.Stored.Response.Body}
-}
-
-// stillUnknown is the fault of a repeat whose first request has an unknown outcome. To a charge that is not the first
-// request it adds the parts that differ (decision "charge-repeat"). It names only parts that the first entry has
-// stored: the others are in its hash.
-func (a *Attempt) stillUnknown() *fault.Fault {
-	f, first, repeat := a.Unknown(nil), a.Stored, a.Entry
-	if a.Parts == (ChargeParts{}) || first.Request.Fingerprint == repeat.Request.Fingerprint {
-		return f
-	}
-	var parts []string
-	for _, part := range []struct{ name, first, again string }{
-		{a.Parts.Amount, first.Amount.AsSent, repeat.Amount.AsSent},
-		{a.Parts.Currency, first.Amount.Currency, repeat.Amount.Currency},
-		{a.Parts.Reference, first.Request.ReferenceCode, repeat.Request.ReferenceCode},
-	} {
-		if part.first != part.again {
-			parts = append(parts, part.name)
-		}
-	}
-	f.Reason, f.Part = fault.ReasonOtherBody, strings.Join(parts, ", ")
-	return f
 }
 
 // SendFunc sends one operator call. common is filled in from the reservation. A charge and an SMS have only a Result.

@@ -7,9 +7,7 @@
 package operation
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"mobilegateway/shared/apigw"
@@ -20,7 +18,6 @@ import (
 	"mobilegateway/shared/limit"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
-	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
 	"mobilegateway/shared/telemetry"
@@ -200,177 +197,4 @@ func (p *Pipeline) SelectOperator(ctx context.Context, a *Attempt, operation str
 		a.Choice.Refusal = fault.NotEntitled("no operator of the profile has a platform for " + operation)
 	}
 	return nil
-}
-
-// CheckFunc returns why the driver's platform does not take a request. common is filled in from the new entry.
-type CheckFunc func(ctx context.Context, driver operator.Driver, common operator.Call) *fault.Fault
-
-// Reserve fills in the entry's merchant, lease and account, and reserves it, then the referenceCode of a charge. It
-// sets a.Stored, and returns whether that is our reservation: then call the operator, else repeat the stored response.
-// RequestInProgress, OutcomeUnknown and DuplicateKey set a.Stored too. check, if any, refuses before anything is
-// stored. That, a choice that refuses the request and an account that cannot be used refuse only a key without an entry
-// (decision "routes").
-func (p *Pipeline) Reserve(ctx context.Context, a *Attempt, check CheckFunc) (reserved bool, err error) {
-	line, e := a.Request.LogLine, a.Entry
-	line.SetTransactionKey(a.Key.Value)
-	e.Route.Operator = cmp.Or(e.Route.Operator, a.Choice.Operator)
-	line.SetRouting(e.Route.Operator, e.Route.Country, e.Request.Channel)
-	e.Merchant = ledger.Merchant{ID: a.Profile.ID, Name: a.Profile.Name, DayShard: a.Profile.DayShard(e.Key)}
-	_, e.Amount.CountsDaily = a.Profile.DailyAmounts[e.Amount.Currency]
-	e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)
-	refusal := a.Choice.Refusal
-	if refusal == nil {
-		refusal = p.pin(ctx, a, check)
-	}
-	book := p.bookOf(a)
-	var reserve reserveFunc
-	switch {
-	case a.Choice.NotYet != nil:
-		reserve, refusal = book.FindExisting, a.Choice.NotYet
-	case refusal != nil:
-		reserve = book.ReserveExisting
-	default:
-		reserve, refusal = p.reserveByCircuit(a, book)
-	}
-	stored, verdict, err := reserve(ctx, e, p.resendWindow)
-	if isOpen := errors.Is(err, errCircuitOpen); isOpen {
-		stored, refusal = nil, err
-	} else if err != nil {
-		return false, fault.NewInternal(err)
-	}
-	if stored == nil {
-		refused := fault.FromError(refusal)
-		countOwnFault(line, refused)
-		if refused.Reason == fault.ReasonCircuitOpen {
-			line.Increment(telemetry.CircuitRefusals)
-		}
-		return false, refused
-	}
-	a.Stored = stored
-	if verdict == ledger.NewReservation || verdict == ledger.TakenOver {
-		err := p.bindReference(ctx, a)
-		return err == nil, err
-	}
-	if stored.Request.Fingerprint != e.Request.Fingerprint {
-		line.Increment(telemetry.MismatchedRepeats)
-	}
-	switch verdict {
-	case ledger.StoredResponse:
-		line.SetRepeated(true)
-		return false, nil
-	case ledger.InFlight:
-		return false, &fault.Fault{Kind: fault.RequestInProgress, Part: a.Key.Part, Value: a.Key.Value}
-	case ledger.StillUnknown:
-		return false, a.stillUnknown()
-	default: // ledger.KeyTaken
-		return false, &fault.Fault{Kind: fault.DuplicateKey, Part: a.Key.Part, Value: a.Key.Value}
-	}
-}
-
-// bindReference binds the referenceCode of a reserved charge. If another charge owns it, ours is released: none of our
-// attempts can have been sent, because the reference is always bound before the call (decision "charge-reference"). If
-// the store failed, an earlier attempt may have been sent: the charge stays unknown (decision "unknown-sticks").
-func (p *Pipeline) bindReference(ctx context.Context, a *Attempt) error {
-	if a.Stored.Kind != ledger.Charge {
-		return nil
-	}
-	owner, claimErr := p.Book.BindReference(ctx, a.Stored)
-	if claimErr != nil {
-		failed, neverSent := fault.NewInternal(claimErr), !a.Stored.EverUnknown
-		_, err := p.release(ctx, a.Stored, "reference-store", failed, neverSent)
-		if !neverSent {
-			return a.Unknown(errors.Join(claimErr, err))
-		}
-		return fault.NewInternal(errors.Join(claimErr, err))
-	}
-	if owner == a.Stored.ID {
-		return nil
-	}
-	taken := &fault.Fault{Kind: fault.DuplicateKey, Part: a.Parts.Reference, Value: a.Entry.Request.ReferenceCode}
-	if _, err := p.release(ctx, a.Stored, "reference-taken", taken, true); err != nil {
-		return fault.NewInternal(err)
-	}
-	return taken
-}
-
-// pin sets what a new transaction is pinned to. An error means that the account or the platform cannot serve it.
-func (p *Pipeline) pin(ctx context.Context, a *Attempt, check CheckFunc) error {
-	driver, _, found := p.Operators.Driver(a.Choice.Platform)
-	if !found {
-		return errNoDriver
-	}
-	pin := operator.Pin{Platform: a.Choice.Platform}
-	if a.Choice.Account != "" {
-		pin = operator.ParsePin(a.Choice.Account, a.Choice.Operator)
-	}
-	account, err := driver.FindAccount(ctx, pin.Platform, pin.Account)
-	a.Entry.Route.Account = cmp.Or(a.Choice.Account, account)
-	if err != nil || check == nil {
-		return err
-	}
-	if refused := check(ctx, driver, operator.NewCall(a.Entry)); refused != nil {
-		return refused
-	}
-	return nil
-}
-
-var errNoDriver = errors.New("the operator has no driver")
-
-// resendWindow is how long after its first send a transaction may be sent again to its platform.
-func (p *Pipeline) resendWindow(e *ledger.Entry) time.Duration {
-	if phase, _ := p.Circuits.Phase(circuitOf(e)); phase == circuit.Open || phase == circuit.HalfOpen {
-		return 0 // the entry may be pinned to another account than that of a new key
-	}
-	return operator.CapabilitiesOf(e).SafeResendWindow()
-}
-
-// ReserveDailyAmount counts a reservation in the merchant's day, before the operator is called. After a nil
-// error the caller continues. After any other error this attempt sends nothing (decision "merchant-limits"):
-//
-//   - DailyLimitExceeded: the amount does not fit, and the reservation is released. A key under which nothing was ever
-//     sent binds no body.
-//   - OperatorUnavailable: the table of limits does not respond, and the reservation is released.
-//   - OutcomeUnknown: an earlier attempt may have been applied (decision "unknown-sticks").
-//   - Internal: the refusal could not be stored.
-func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
-	reserveErr := p.DailyAmounts.Reserve(ctx, a.Profile, a.Stored)
-	if reserveErr == nil {
-		return nil
-	}
-	line := a.Request.LogLine
-	if overLimit, isOver := errors.AsType[*dailyamount.OverLimitError](reserveErr); isOver {
-		refusal := &fault.Fault{
-			Kind: fault.DailyLimitExceeded, Part: a.Stored.Amount.Currency,
-			Value: overLimit.Remaining,
-		}
-		updated, err := p.release(ctx, a.Stored, "daily-amount", refusal, true)
-		switch {
-		case err != nil:
-			return fault.NewInternal(err)
-		case updated.State != ledger.Released: // a success was claimed in the meantime, or a successor is at work
-			return a.Unknown(nil)
-		}
-		line.Increment(telemetry.DailyLimitRefusals)
-		return refusal
-	}
-	line.Increment(telemetry.LimitStoreFailures)
-	refusal := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: reserveErr}
-	updated, err := p.release(ctx, a.Stored, "limit-store", refusal, false)
-	if err != nil || updated.State != ledger.Released {
-		return a.Unknown(errors.Join(reserveErr, err))
-	}
-	p.refundDailyAmount(ctx, line, a.Stored, updated)
-	return refusal
-}
-
-// release releases a reservation before the operator was called, with the fault that the merchant gets, and returns the
-// entry as stored. unbindBody is for a key under which nothing was ever sent (ledger.CallOutcome).
-func (p *Pipeline) release(
-	ctx context.Context, reservation *ledger.Entry, reason string, refusal *fault.Fault, unbindBody bool,
-) (*ledger.Entry, error) {
-	return p.Book.StoreOutcome(ctx, reservation, ledger.ReleaseUncalled, ledger.CallOutcome{
-		State: ledger.Released, UnbindBody: unbindBody, Call: ledger.CallResult{
-			Outcome: ledger.CallNotSent, Reason: reason, Response: oneapi.Render(refusal).Status,
-		},
-	})
 }

@@ -143,7 +143,7 @@ var callVariants = []variant{
 	{
 		name: "end-user-token-in-log", breaks: "the token of an end user is in a log line", invariants: []int{5},
 		edits: []edit{{
-			pipelineFile, "line.SetTransactionKey(a.Key.Value)",
+			reserveFile, "line.SetTransactionKey(a.Key.Value)",
 			"line.SetTransactionKey(a.Request.Header(\"gw-token\"))",
 		}},
 	},
@@ -206,7 +206,7 @@ var callVariants = []variant{
 	},
 	{
 		name: "new-orders-not-taken-in", breaks: "a request under a new key stores nothing", invariants: []int{9},
-		edits: []edit{{pipelineFile, "case a.Choice.NotYet != nil:", "case a.Choice.NotYet == nil:"}},
+		edits: []edit{{reserveFile, "case a.Choice.NotYet != nil:", "case a.Choice.NotYet == nil:"}},
 	},
 	{
 		name: "no-limit-is-zero", breaks: "a platform without a greatest amount takes none", invariants: []int{12},

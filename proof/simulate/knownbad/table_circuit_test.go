@@ -15,7 +15,6 @@ const (
 	circuitStateFile = "shared/circuit/state.go"
 	circuitsFile     = "shared/circuit/circuits.go"
 	circuitCallFile  = "shared/circuit/call.go"
-	circuitStepFile  = "shared/operation/circuit.go"
 	observerFile     = "shared/operator/upstream/observer.go"
 )
 
@@ -73,7 +72,7 @@ var circuitVariants = []variant{
 		name: "probes-without-bound", breaks: "each request is a probe that no state has", invariants: []int{16},
 		world: onCircuits(0, 0, nil),
 		edits: []edit{{
-			circuitStepFile, "a.probe, taken = p.Circuits.TakeProbe(a.circuit); !taken {",
+			reserveFile, "a.probe, taken = p.Circuits.TakeProbe(a.circuit); !taken {",
 			"taken = true; !taken {",
 		}},
 	},
@@ -99,7 +98,7 @@ var circuitVariants = []variant{
 		invariants: []int{3, 16},
 		world:      onCircuits(1, 1, choices{"wait before the retry": 0}),
 		edits: []edit{{
-			circuitStepFile, "return book.FindExisting, circuitRefusal(wait)",
+			reserveFile, "return book.FindExisting, circuitRefusal(wait)",
 			"return func(context.Context, *ledger.Entry, func(*ledger.Entry) time.Duration) (*ledger.Entry, " +
 				"ledger.Verdict, error) {\n\treturn nil, 0, nil\n}, circuitRefusal(wait)",
 		}},
@@ -108,10 +107,10 @@ var circuitVariants = []variant{
 		name: "takeover-while-open", breaks: "an open circuit lets unknown orders be sent again", invariants: []int{16},
 		world: onCircuits(0, 1, choices{"wait before the retry": 0}),
 		edits: []edit{{
-			circuitStepFile, "return book.FindExisting, circuitRefusal(wait)",
+			reserveFile, "return book.FindExisting, circuitRefusal(wait)",
 			"return book.ReserveExisting, circuitRefusal(wait)",
 		}, {
-			pipelineFile, "return 0 // the entry may be pinned",
+			reserveFile, "return 0 // the entry may be pinned",
 			"return operator.CapabilitiesOf(e).SafeResendWindow() // the entry may be pinned",
 		}},
 	},
@@ -119,7 +118,7 @@ var circuitVariants = []variant{
 		name: "open-circuit-sends", breaks: "an open circuit refuses nothing", invariants: []int{16},
 		world: onCircuits(0, 0, nil),
 		edits: []edit{{
-			circuitStepFile, "return book.FindExisting, circuitRefusal(wait)",
+			reserveFile, "return book.FindExisting, circuitRefusal(wait)",
 			"return book.Reserve, circuitRefusal(wait)",
 		}},
 	},
@@ -128,7 +127,7 @@ var circuitVariants = []variant{
 		invariants: []int{3, 16},
 		world:      onCircuits(0, 0, nil),
 		edits: []edit{{
-			circuitStepFile, "return book.FindExisting, circuitRefusal(wait)",
+			reserveFile, "return book.FindExisting, circuitRefusal(wait)",
 			"return func(ctx context.Context, e *ledger.Entry, window func(*ledger.Entry) time.Duration) " +
 				"(*ledger.Entry, ledger.Verdict, error) {\n\t_, _, err := book.Reserve(ctx, e, window)\n\t" +
 				"return nil, 0, err\n}, circuitRefusal(wait)",

@@ -182,7 +182,7 @@ var outcomeVariants = []variant{
 		world: calls(0, outside.HangAfter, outside.SlowAfter).with(choices{"duplicates": last,
 			"time of the duplicate": 0, "another body": 0}),
 		edits: []edit{{
-			pipelineFile, "e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)",
+			reserveFile, "e.LeaseUntil = a.Request.Deadline.Add(leaseMargin)",
 			"e.LeaseUntil = p.Now().Add(time.Second)",
 		}},
 	},

@@ -95,6 +95,7 @@ const (
 	progressFile   = "shared/ledger/progress.go"
 	storeFile      = "shared/ledger/dynamo/store.go"
 	pipelineFile   = "shared/operation/pipeline.go"
+	reserveFile    = "shared/operation/reserve.go"
 	callFile       = "shared/operation/outcome.go"
 	carrierAPIFile = "shared/operator/carrierapi/carrierapi.go"
 	classifyFile   = "shared/operator/carrierapi/outcome.go"
