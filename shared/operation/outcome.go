@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"mobilegateway/shared/apigw"
-	"mobilegateway/shared/circuit"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/oneapi"
@@ -216,11 +215,7 @@ func (p *Pipeline) CallOperator(ctx context.Context, a *Attempt, send SendFunc) 
 	}
 	callCtx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	account, probe := circuitOf(a.Stored), a.probe
-	if account != a.circuit {
-		probe = circuit.Probe{} // of another circuit: it is returned, because no call begins with it
-	}
-	if observed := p.Circuits.Begin(account, probe); observed != nil {
+	if observed := p.Circuits.Begin(a.circuit, a.probe); observed != nil {
 		defer observed.End()
 		callCtx = upstream.WithObserver(callCtx, observed)
 	}

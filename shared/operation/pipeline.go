@@ -71,7 +71,7 @@ type Attempt struct {
 	// of an earlier request; nil before Reserve.
 	Stored *ledger.Entry
 
-	circuit circuit.Key   // that lets the transaction pass
+	circuit circuit.Key   // of the account that the transaction is pinned to; set with a reservation
 	probe   circuit.Probe // of that circuit, if it is half open; the zero value for none
 }
 

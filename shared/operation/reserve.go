@@ -89,22 +89,22 @@ func (p *Pipeline) bindReference(ctx context.Context, a *Attempt) error {
 		return nil
 	}
 	owner, claimErr := p.Book.BindReference(ctx, a.Stored)
-	if claimErr != nil {
-		failed, neverSent := fault.NewInternal(claimErr), !a.Stored.EverUnknown
-		_, err := p.release(ctx, a.Stored, "reference-store", failed, neverSent)
-		if !neverSent {
-			return a.Unknown(errors.Join(claimErr, err))
-		}
-		return fault.NewInternal(errors.Join(claimErr, err))
-	}
-	if owner == a.Stored.ID {
+	if claimErr == nil && owner == a.Stored.ID {
 		return nil
 	}
-	taken := &fault.Fault{Kind: fault.DuplicateKey, Part: a.Parts.Reference, Value: a.Entry.Request.ReferenceCode}
-	if _, err := p.release(ctx, a.Stored, "reference-taken", taken, true); err != nil {
-		return fault.NewInternal(err)
+	reason, neverSent := "reference-taken", true
+	refusal := &fault.Fault{Kind: fault.DuplicateKey, Part: a.Parts.Reference, Value: a.Entry.Request.ReferenceCode}
+	if claimErr != nil {
+		reason, neverSent, refusal = "reference-store", !a.Stored.EverUnknown, fault.NewInternal(claimErr)
 	}
-	return taken
+	_, err := p.release(ctx, a.Stored, reason, refusal, neverSent)
+	switch failed := errors.Join(claimErr, err); {
+	case !neverSent:
+		return a.Unknown(failed)
+	case failed != nil:
+		return fault.NewInternal(failed)
+	}
+	return refusal
 }
 
 // pin sets what a new transaction is pinned to. An error means that the account or the platform cannot serve it.
@@ -152,28 +152,28 @@ func (p *Pipeline) ReserveDailyAmount(ctx context.Context, a *Attempt) error {
 		return nil
 	}
 	line := a.Request.LogLine
-	if overLimit, isOver := errors.AsType[*dailyamount.OverLimitError](reserveErr); isOver {
-		refusal := &fault.Fault{
-			Kind: fault.DailyLimitExceeded, Part: a.Stored.Amount.Currency,
-			Value: overLimit.Remaining,
+	reason, refusal := "limit-store", &fault.Fault{Kind: fault.OperatorUnavailable, Cause: reserveErr}
+	overLimit, isOver := errors.AsType[*dailyamount.OverLimitError](reserveErr)
+	if isOver {
+		reason, refusal = "daily-amount", &fault.Fault{
+			Kind: fault.DailyLimitExceeded, Part: a.Stored.Amount.Currency, Value: overLimit.Remaining,
 		}
-		updated, err := p.release(ctx, a.Stored, "daily-amount", refusal, true)
-		switch {
-		case err != nil:
-			return fault.NewInternal(err)
-		case updated.State != ledger.Released: // a success was claimed in the meantime, or a successor is at work
-			return a.Unknown(nil)
-		}
-		line.Increment(telemetry.DailyLimitRefusals)
-		return refusal
+	} else {
+		line.Increment(telemetry.LimitStoreFailures)
 	}
-	line.Increment(telemetry.LimitStoreFailures)
-	refusal := &fault.Fault{Kind: fault.OperatorUnavailable, Cause: reserveErr}
-	updated, err := p.release(ctx, a.Stored, "limit-store", refusal, false)
-	if err != nil || updated.State != ledger.Released {
+	updated, err := p.release(ctx, a.Stored, reason, refusal, isOver)
+	switch {
+	case isOver && err != nil:
+		return fault.NewInternal(err)
+	case isOver && updated.State != ledger.Released: // a success was claimed in the meantime, or a successor is at work
+		return a.Unknown(nil)
+	case err != nil || updated.State != ledger.Released:
 		return a.Unknown(errors.Join(reserveErr, err))
+	case isOver:
+		line.Increment(telemetry.DailyLimitRefusals)
+	default:
+		p.refundDailyAmount(ctx, line, a.Stored, updated)
 	}
-	p.refundDailyAmount(ctx, line, a.Stored, updated)
 	return refusal
 }
 
@@ -243,16 +243,17 @@ func (p *Pipeline) passCircuit(a *Attempt, next *ledger.Entry) error {
 	if key == a.circuit {
 		return nil
 	}
+	var probe circuit.Probe
 	switch phase, wait := p.Circuits.Phase(key); phase {
 	case circuit.Open:
 		return circuitRefusal(wait)
 	case circuit.HalfOpen:
-		probe, taken := p.Circuits.TakeProbe(key)
-		if !taken {
+		var taken bool
+		if probe, taken = p.Circuits.TakeProbe(key); !taken {
 			return circuitRefusal(wait)
 		}
-		a.circuit, a.probe = key, probe
 	}
+	a.circuit, a.probe = key, probe // a probe of another circuit is returned, because no call begins with it
 	return nil
 }
 
