@@ -16,6 +16,7 @@ package ledger
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"mobilegateway/shared/timeline"
@@ -151,4 +152,102 @@ func (e *Entry) ContradictionsSince(before Entry) int {
 		count++
 	}
 	return count
+}
+
+// BeginReservation makes a prepared entry the first reservation of its key: Version 1, owned, and Reserved until
+// LeaseUntil, which the caller has set.
+func (e *Entry) BeginReservation(owner string, now time.Time) {
+	e.Version, e.Owner, e.State = 1, owner, Reserved
+	e.CreatedAt, e.SentAt, e.ReservedAt, e.UpdatedAt = now, now, now, now
+	e.Status = ""
+	if e.Kind == Payment {
+		e.Status = Pending
+	}
+	e.Reschedule()
+}
+
+// Clone copies the entry and its lists. Extra is shared, because it is never changed. A nil entry gives nil.
+func (e *Entry) Clone() *Entry {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	c.Response.Body = slices.Clone(e.Response.Body)
+	c.Call.Attempts = slices.Clone(e.Call.Attempts)
+	c.Conflicts = slices.Clone(e.Conflicts)
+	c.Outbox.Waiting = slices.Clone(e.Outbox.Waiting)
+	c.Outbox.Delivered = slices.Clone(e.Outbox.Delivered)
+	c.Outbox.FailedAttempts = slices.Clone(e.Outbox.FailedAttempts)
+	c.Outbox.Replays = slices.Clone(e.Outbox.Replays)
+	return &c
+}
+
+// Timestamp converts a time to the stored form: UTC, in whole milliseconds.
+func Timestamp(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}
+
+// truncateTimes cuts every time to the stored precision, so that the entry in memory equals the one read back.
+func truncateTimes(e *Entry) {
+	times := []*time.Time{
+		&e.LeaseUntil, &e.CreatedAt, &e.SentAt, &e.ReservedAt, &e.UpdatedAt, &e.FinalAt, &e.ExpireAt, &e.UserSMS.At,
+		&e.Poll.At, &e.BindAt, &e.DueAt, &e.Claim.At, &e.Claim.CheckAt, &e.Manual.At,
+	}
+	for i := range e.Call.Attempts {
+		times = append(times, &e.Call.Attempts[i].At)
+	}
+	for i := range e.Conflicts {
+		times = append(times, &e.Conflicts[i].At)
+	}
+	for i := range e.Outbox.FailedAttempts {
+		times = append(times, &e.Outbox.FailedAttempts[i].At)
+	}
+	for i := range e.Outbox.Replays {
+		times = append(times, &e.Outbox.Replays[i].At, &e.Outbox.Replays[i].DeliveredAt)
+	}
+	for _, list := range [][]Notification{e.Outbox.Waiting, e.Outbox.Delivered} {
+		for i := range list {
+			times = append(times, &list[i].At, &list[i].NextAttemptAt, &list[i].DeliveredAt)
+		}
+	}
+	for _, t := range times {
+		*t = Timestamp(*t)
+	}
+	e.ExpireAt = e.ExpireAt.Truncate(time.Second)
+}
+
+// Reschedule sets DueAt to the earliest of the entry's timers, or clears it. Nothing else sets DueAt. It is called
+// before each write, so the transitions of Book.Change need not call it.
+func (e *Entry) Reschedule() {
+	var due time.Time
+	if e.State == Reserved {
+		due = sooner(due, e.LeaseUntil.Add(LapseMargin))
+	}
+	if e.pollable(e.Kind, e.State) {
+		due = sooner(due, e.Poll.At)
+	}
+	if e.claimOpen() {
+		due = sooner(due, e.Claim.CheckAt)
+	}
+	if head := e.Outbox.Head(); head != nil {
+		due = sooner(due, head.NextAttemptAt)
+	}
+	if e.UserSMS.State == UserSMSDue {
+		due = sooner(due, e.UserSMS.At)
+	}
+	e.DueAt = sooner(due, e.BindAt)
+	if e.PastRetention(e.DueAt) {
+		e.DueAt = time.Time{} // by then it counts as absent
+	}
+}
+
+// sooner is the earlier of two times. Zero means never.
+func sooner(due, at time.Time) time.Time {
+	if at.IsZero() || !due.IsZero() && !at.Before(due) {
+		return due
+	}
+	return at
 }

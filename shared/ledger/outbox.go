@@ -334,3 +334,12 @@ func (o *Outbox) WakesRelay() bool {
 	head := o.activeHead()
 	return head != nil && head.Attempts == 0 && o.UnrecordedAttempts == 0 && !head.RelayNotified
 }
+
+// markRelayNotified records, before a change, that the current version has woken the relay for its head. Without it,
+// each write before the delivery would wake the relay again, such as a conflict or the next status. The relay would
+// post the head twice, perhaps after the next status (decision "notification-order").
+func (o *Outbox) markRelayNotified() {
+	if head := o.Head(); head != nil {
+		head.RelayNotified = true
+	}
+}

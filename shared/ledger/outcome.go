@@ -52,18 +52,6 @@ type CallOutcome struct {
 	FirstPollAt time.Time
 }
 
-// BeginReservation makes a prepared entry the first reservation of its key: Version 1, owned, and Reserved until
-// LeaseUntil, which the caller has set.
-func (e *Entry) BeginReservation(owner string, now time.Time) {
-	e.Version, e.Owner, e.State = 1, owner, Reserved
-	e.CreatedAt, e.SentAt, e.ReservedAt, e.UpdatedAt = now, now, now, now
-	e.Status = ""
-	if e.Kind == Payment {
-		e.Status = Pending
-	}
-	e.Reschedule()
-}
-
 // TakeOver returns the entry after incoming's attempt took it over: a new owner and lease, and the next version.
 // Operator, account, upstream key, ids and CreatedAt stay as first reserved. Only after a release that binds no body do
 // incoming's fields replace them. The caller has checked with Decide that a takeover is allowed.

@@ -342,3 +342,19 @@ var rows = [...]Row{
 		"the operator's id names no message yet. The item keeps the statuses",
 		nil, OtherItem},
 }
+
+// If is the transition of a change that reports whether it changed the entry.
+func (t Transition) If(changed bool) Transition {
+	if !changed {
+		return NoTransition
+	}
+	return t
+}
+
+// After is the transition of a report, or KeepConflict if the report was only kept.
+func (t Transition) After(effect Effect) Transition {
+	if effect == Conflicting {
+		return KeepConflict
+	}
+	return t.If(effect == Applied)
+}

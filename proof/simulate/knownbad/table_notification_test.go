@@ -128,7 +128,7 @@ var notificationVariants = []variant{
 	{
 		name: "relay-woken-twice", breaks: "each write before the delivery wakes the relay again", invariants: []int{4},
 		world: repeatedRecords,
-		edits: []edit{{bookFile, "head.RelayNotified = true", "head.RelayNotified = false"}, postsWithoutClaim},
+		edits: []edit{{outboxFile, "head.RelayNotified = true", "head.RelayNotified = false"}, postsWithoutClaim},
 	},
 	{
 		name: "image-stored-unconditionally", breaks: "the relay stores its old stream image over newer writes",

@@ -12,20 +12,20 @@ var crowd = choices{
 var sweepVariants = []variant{
 	{
 		name: "no-rescheduling", breaks: "an unknown outcome leaves the due index", invariants: []int{7},
-		edits: []edit{{bookFile, "if e.pollable(e.Kind, e.State) {\n\t\tdue = sooner(due, e.Poll.At)",
+		edits: []edit{{entryFile, "if e.pollable(e.Kind, e.State) {\n\t\tdue = sooner(due, e.Poll.At)",
 			"if e.pollable(e.Kind, e.State) && due.IsZero() {\n\t\tdue = time.Time{}"}},
 	},
 	{
 		name: "lease-not-scheduled", breaks: "a reservation is not in the due index", invariants: []int{7},
-		edits: []edit{{bookFile, "due = sooner(due, e.LeaseUntil.Add(LapseMargin))", "due = time.Time{}"}},
+		edits: []edit{{entryFile, "due = sooner(due, e.LeaseUntil.Add(LapseMargin))", "due = time.Time{}"}},
 	},
 	{
 		name: "notification-not-scheduled", breaks: "a notification is not in the due index", invariants: []int{8},
-		edits: []edit{{bookFile, "due = sooner(due, head.NextAttemptAt)", "_ = head"}},
+		edits: []edit{{entryFile, "due = sooner(due, head.NextAttemptAt)", "_ = head"}},
 	},
 	{
 		name: "user-sms-not-scheduled", breaks: "the payer's SMS is not in the due index", invariants: []int{8},
-		edits: []edit{{bookFile, "due = sooner(due, e.UserSMS.At)", "_ = e"}},
+		edits: []edit{{entryFile, "due = sooner(due, e.UserSMS.At)", "_ = e"}},
 	},
 	{
 		name: "poll-time-never-moves", breaks: "a lookup does not move the time of the next one", invariants: []int{7},
@@ -81,7 +81,7 @@ var sweepVariants = []variant{
 			outside.HangLate).with(choices{"second of the start": 50, "orders": last}),
 		edits: []edit{{
 			"shared/ledger/call.go", "return c.LeaseLapsed(now.Add(-LapseMargin))", "return c.LeaseLapsed(now)",
-		}, {bookFile, "sooner(due, e.LeaseUntil.Add(LapseMargin))", "sooner(due, e.LeaseUntil)"}},
+		}, {entryFile, "sooner(due, e.LeaseUntil.Add(LapseMargin))", "sooner(due, e.LeaseUntil)"}},
 	},
 	{
 		name: "half-of-the-shards", breaks: "the sweep reads only half of the shards", invariants: []int{0, 7},

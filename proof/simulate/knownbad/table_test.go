@@ -89,6 +89,7 @@ var requiredVariants = []string{
 // The files with several variants.
 const (
 	bookFile       = "shared/ledger/book.go"
+	entryFile      = "shared/ledger/entry.go"
 	outboxFile     = "shared/ledger/outbox.go"
 	outcomeFile    = "shared/ledger/outcome.go"
 	paymentFile    = "shared/ledger/report.go"
