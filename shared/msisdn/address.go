@@ -33,12 +33,3 @@ func Mask(text string) string {
 	}
 	return strings.Repeat("*", length-kept) + text[len(text)-kept:]
 }
-
-// LastFourDigits returns the last four characters if all are digits, else "". They select the sandbox's outcome.
-func LastFourDigits(text string) string {
-	const four = 4
-	if len(text) < four || !ascii.IsDigits(text[len(text)-four:]) {
-		return ""
-	}
-	return text[len(text)-four:]
-}

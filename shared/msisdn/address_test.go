@@ -67,20 +67,3 @@ func TestMaskKeepsAtMostTwoDigits(t *testing.T) {
 		}
 	})
 }
-
-func TestLastFourDigits(t *testing.T) {
-	tests := []struct{ text, want string }{
-		{"+2250701021001", "1001"},
-		{"1001", "1001"},
-		{"alias-1004", "1004"},
-		{"001", ""},
-		{"10O1", ""},
-		{"1001x", ""},
-		{"", ""},
-	}
-	for _, test := range tests {
-		if got := msisdn.LastFourDigits(test.text); got != test.want {
-			t.Errorf("LastFour(%q) = %q, want %q", test.text, got, test.want)
-		}
-	}
-}
