@@ -58,16 +58,20 @@ var (
 // (decision "authentication").
 func (a *Authenticator) Authenticate(ctx context.Context, authorization string) (*Profile, error) {
 	token, found := parseBearer(authorization)
+	authenticate := a.authenticateLongLived
 	switch {
 	case !found:
 		return nil, fault.New(fault.MissingCredentials)
 	case len(token) > maxTokenLength:
 		return nil, invalidCredentials(errMalformed)
 	case strings.HasPrefix(token, shortLivedPrefix):
-		return a.authenticateShortLived(ctx, token)
-	default:
-		return a.authenticateLongLived(ctx, token)
+		authenticate = a.authenticateShortLived
 	}
+	profile, err := authenticate(ctx, token)
+	if err == nil && !profile.Active() { // the reason is only for a merchant whose token has matched
+		return nil, &fault.Fault{Kind: fault.InvalidCredentials, Reason: ReasonSuspended, Cause: errSuspended}
+	}
+	return profile, err
 }
 
 func (a *Authenticator) authenticateLongLived(ctx context.Context, text string) (*Profile, error) {
@@ -89,7 +93,7 @@ func (a *Authenticator) authenticateLongLived(ctx context.Context, text string) 
 	if !isActive {
 		return nil, invalidCredentials(errRevoked)
 	}
-	return requireActive(profile)
+	return profile, nil
 }
 
 func (a *Authenticator) authenticateShortLived(ctx context.Context, text string) (*Profile, error) {
@@ -119,14 +123,6 @@ func (a *Authenticator) authenticateShortLived(ctx context.Context, text string)
 	}
 	if profile.TokenGeneration != token.generation {
 		return nil, invalidCredentials(errRevoked)
-	}
-	return requireActive(profile)
-}
-
-// requireActive refuses a suspended merchant. Call it after the token has matched: the reason is only for the merchant.
-func requireActive(profile *Profile) (*Profile, error) {
-	if !profile.Active() {
-		return nil, &fault.Fault{Kind: fault.InvalidCredentials, Reason: ReasonSuspended, Cause: errSuspended}
 	}
 	return profile, nil
 }
