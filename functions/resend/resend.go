@@ -171,21 +171,16 @@ func isOf(webhookID string, key ledger.Key) bool {
 // find reads the transaction of a notification. A missing one, one of another merchant, and one past its retention are
 // NotFound.
 func (h *Handler) find(ctx context.Context, p *merchant.Profile, wanted target) (*ledger.Entry, error) {
-	keys := []ledger.Key{{Kind: ledger.Charge, ID: wanted.webhookID}}
-	if wanted.id != "" {
-		for _, kind := range []ledger.Kind{ledger.Payment, ledger.SMS} {
-			keys = append(keys, ledger.Key{Kind: kind, ID: wanted.id})
-		}
-	}
 	key, found := ledger.Key{}, false
-	for _, candidate := range keys {
-		if candidate.Kind != ledger.Charge && isOf(wanted.webhookID, candidate) {
-			key, found = candidate, true
+	for _, kind := range []ledger.Kind{ledger.Payment, ledger.SMS} {
+		named := ledger.Key{Kind: kind, ID: wanted.id}
+		if wanted.id != "" && isOf(wanted.webhookID, named) {
+			key, found = named, true
 		}
 	}
 	if !found && isUUID(wanted.webhookID) {
 		// The id of a charge's notification is the charge's own.
-		entry, err := h.read(ctx, p, keys[0])
+		entry, err := h.read(ctx, p, ledger.Key{Kind: ledger.Charge, ID: wanted.webhookID})
 		if err != nil || entry != nil && len(entry.Outbox.Waiting)+len(entry.Outbox.Delivered) > 0 {
 			return entry, err
 		}
