@@ -148,8 +148,8 @@ contract: ## Compare a local run with docs/openapi.yaml by schemathesis: thousan
 postman: ## Make the Postman collection from the contract, and run it by newman against a local run
 	@POSTMAN=1 go test -count=1 -v -timeout 0 ./tools/postman -run '^TestCollection$$'
 
-reference: ## Render docs/openapi.yaml as docs/reference.html
-	@proof/contract/page/render
+reference: ## Render docs/openapi.yaml as the page .local/reference.html
+	@proof/contract/page/render .local/reference.html
 
 ci: ## Run exactly what the continuous integration runs
 	.ci/run

@@ -3,6 +3,7 @@ package browser
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,18 +12,20 @@ import (
 	"mobilegateway/proof/contract"
 )
 
-// TestReference opens docs/reference.html as a file, without a network, and reads every operation with its examples.
+// TestReference renders docs/openapi.yaml as make reference does. It opens the page as a file, without a network, and
+// reads every operation with its examples.
 func TestReference(t *testing.T) {
 	if os.Getenv("E2E_BROWSER") == "" {
 		t.Skip("make e2e-browser installs the browser and runs this")
 	}
-	docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
+	document, err := contract.Load("../../docs/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := contract.Load(filepath.Join(docs, "openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	page := filepath.Join(t.TempDir(), "reference.html")
+	render := exec.CommandContext(t.Context(), "../../proof/contract/page/render", page)
+	if output, err := render.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 	p := launchBrowser(t).newTab(t, "en")
 	p.enableScripts(true)
@@ -30,7 +33,7 @@ func TestReference(t *testing.T) {
 	p.call("Network.enable", nil, nil)
 	p.call("Network.emulateNetworkConditions",
 		map[string]any{"offline": true, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}, nil)
-	p.open("file://"+filepath.Join(docs, "reference.html"), "Payment, Mobile Money and SMS")
+	p.open("file://"+page, "Payment, Mobile Money and SMS")
 	for _, o := range published(t, document) {
 		tag := strings.ReplaceAll(strings.ToLower(o.Raw["tags"].([]any)[0].(string)), " ", "-")
 		p.mustEvaluate(`location.hash = "#/` + tag + "/" + strings.ToLower(o.ID) + `"`)
