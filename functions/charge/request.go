@@ -104,7 +104,7 @@ func (p *chargeParams) readAmount(doc *strictjson.Reader) {
 		p.minor, err = money.Parse(p.amountText, p.country.Exponent)
 	}
 	if err != nil {
-		doc.RecordFault(fault.BrokenRule(partAmount, err.Error()))
+		doc.RecordFault(fault.BrokenRule(partAmount, err))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/outgoing"
@@ -120,7 +121,7 @@ func (o *Operation) send(
 	return operator.Pay(ctx, driver, call)
 }
 
-var errNotPrepared = errors.New("the operator's key of the payment could not be stored")
+var errNotPrepared = logsafe.New("the operator's key of the payment could not be stored")
 
 // storeDriverData stores the platform's key of a payment, and returns the reservation as stored.
 func (o *Operation) storeDriverData(

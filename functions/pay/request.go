@@ -11,6 +11,7 @@ import (
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/money"
@@ -109,10 +110,10 @@ func (o *Operation) readParams(ctx context.Context, a *operation.Attempt) (*paym
 // another name than the merchant's.
 func (p *paymentParams) checkEntitled(profile *merchant.Profile) error {
 	reason := profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, p.operatorName)
-	if reason == "" && p.merchantName != profile.Name {
-		reason = "the order_id begins with another name than the merchant's"
+	if reason == nil && p.merchantName != profile.Name {
+		reason = logsafe.New("the order_id begins with another name than the merchant's")
 	}
-	if reason != "" {
+	if reason != nil {
 		return fault.NotEntitled(reason)
 	}
 	return nil
@@ -133,7 +134,7 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader, 
 	p.headersValid = doc.FirstFault() == nil
 	lang := validate.RequiredHeader(req, doc, partLang)
 	if lang != "" && (len(lang) != langLength || !ascii.ConsistsOf(lang, ascii.Letters)) {
-		doc.RecordFault(fault.BrokenRule(partLang, "not two letters"))
+		doc.RecordFault(fault.BrokenRule(partLang, logsafe.New("not two letters")))
 	}
 	p.lang = "en"
 	if strings.EqualFold(lang, "fr") {
@@ -145,7 +146,7 @@ func (p *paymentParams) readRouting(req *apigw.Request, doc *strictjson.Reader, 
 // firstRefusal returns the fault of an invalid request: f, or that of a valid header which no route serves, because
 // headers come first (decision "routes"). A merchant that may not use the country learns no operators there.
 func (p *paymentParams) firstRefusal(f *fault.Fault, a *operation.Attempt) *fault.Fault {
-	isEntitled := a.Profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, "") == ""
+	isEntitled := a.Profile.ReasonNotAllowed(merchant.OperationPay, p.country.Alpha2, "") == nil
 	unserved := fault.FromError(a.Choice.Refusal)
 	if p.headersValid && isEntitled && unserved != nil && unserved.Kind == fault.ValueNotAllowed {
 		return unserved
@@ -161,7 +162,7 @@ func (p *paymentParams) refusal(
 	country := p.country.Alpha2
 	if row.Platform != "" {
 		if !row.Amounts.Contains(p.minor) {
-			return fault.BrokenRule(partAmount, "outside the limits of "+row.Platform)
+			return fault.BrokenRule(partAmount, logsafe.Errorf("outside the limits of %s", logsafe.Name(row.Platform)))
 		}
 		return nil
 	}
@@ -171,7 +172,8 @@ func (p *paymentParams) refusal(
 	if names := routes.Operators(profile.Operators, country, operator.AccountPay); len(names) > 0 {
 		return fault.NotAllowed(partOperator, names)
 	}
-	return fault.NotEntitled("no operator of the profile has a platform in " + p.country.Name)
+	name := logsafe.Name(p.country.Name)
+	return fault.NotEntitled(logsafe.Errorf("no operator of the profile has a platform in %s", name))
 }
 
 // readOrderID reads order_id, <MerchantName>_<ID> with a numeric ID, and the merchant's name in it (decision
@@ -180,7 +182,7 @@ func (p *paymentParams) readOrderID(doc *strictjson.Reader) {
 	p.orderID = doc.Text(partOrderID, maxOrderLength)
 	name, number, _ := strings.Cut(p.orderID, "_")
 	if p.orderID != "" && (!ascii.ConsistsOf(name, ascii.Letters+ascii.Digits) || !ascii.IsDigits(number)) {
-		doc.RecordFault(fault.BrokenRule(partOrderID, "not letters and digits, an underscore, digits"))
+		doc.RecordFault(fault.BrokenRule(partOrderID, logsafe.New("not letters and digits, an underscore, digits")))
 	}
 	p.merchantName = name
 }
@@ -193,7 +195,7 @@ func (p *paymentParams) readAmount(doc *strictjson.Reader) {
 	var err error
 	p.minor, err = money.Parse(p.amountText, p.country.Exponent)
 	if err != nil {
-		doc.RecordFault(fault.BrokenRule(partAmount, err.Error()))
+		doc.RecordFault(fault.BrokenRule(partAmount, err))
 	}
 }
 
@@ -209,7 +211,7 @@ func (p *paymentParams) readPayer(req *apigw.Request, doc *strictjson.Reader, ot
 		doc.RecordFault(fault.ForPart(fault.MissingPart, partMSISDN))
 	}
 	if _, err := msisdn.Parse(p.msisdn, p.country); present && err != nil {
-		doc.RecordFault(fault.BrokenRule(partMSISDN, err.Error()))
+		doc.RecordFault(fault.BrokenRule(partMSISDN, err))
 	}
 	if !isTerminal {
 		return
@@ -235,7 +237,7 @@ func (o *Operation) readReturnURL(doc *strictjson.Reader, part string) string {
 		return ""
 	}
 	if err := outgoing.CheckReturnURL(text, o.OutgoingPolicy); err != nil {
-		doc.RecordFault(fault.BrokenRule(part, err.Error()))
+		doc.RecordFault(fault.BrokenRule(part, err))
 	}
 	return text
 }
@@ -258,7 +260,7 @@ func (o *Operation) readNotificationURL(
 	}
 	policy := profile.NotificationPolicy(o.OutgoingPolicy.AllowLoopback)
 	if err := outgoing.CheckNotificationURL(text, policy); err != nil {
-		doc.RecordFault(fault.BrokenRule(partNotifURL, err.Error()))
+		doc.RecordFault(fault.BrokenRule(partNotifURL, err))
 	}
 	return text, source
 }

@@ -132,14 +132,14 @@ func TestRepeatWithoutRoutes(t *testing.T) {
 // is a new one. A repeat gets its response all the same.
 func TestPlatformRefusesPart(t *testing.T) {
 	w, _ := newRouted(t, toCI("mtn-momo/ci"))
-	w.Driver.Refused = fault.BrokenRule("return_url", "has more than 120 characters")
+	w.Driver.Refused = fault.BrokenRule("return_url", errors.New("has more than 120 characters"))
 	w.Send(t, mtnEvent(t)).AssertError(t, 400, "SVC0002", "return_url")
 	if stored := len(w.Ledger.All()); stored != 0 || len(w.Driver.Calls()) != 0 {
 		t.Errorf("%d entries, %d calls; want none", stored, len(w.Driver.Calls()))
 	}
 	w.Driver.Refused = nil
 	corrected := w.Send(t, mtnEvent(t).SetBodyPart("reference", "corrected")).AssertStatus(t, 201)
-	w.Driver.Refused = fault.BrokenRule("return_url", "has more than 120 characters")
+	w.Driver.Refused = fault.BrokenRule("return_url", errors.New("has more than 120 characters"))
 	w.Send(t, mtnEvent(t).SetBodyPart("reference", "corrected")).AssertRepeatOf(t, corrected)
 }
 

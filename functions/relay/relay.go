@@ -12,13 +12,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/task"
 	"mobilegateway/shared/telemetry"
 	"mobilegateway/shared/webhook"
@@ -115,7 +115,7 @@ func (r *Relay) logRecord(id string, process func(line *telemetry.LogLine) error
 	defer func() {
 		// A panic must not prevent the delivery of the other records.
 		if panicValue := recover(); panicValue != nil {
-			line.SetCause(fmt.Errorf("panic %T", panicValue))
+			line.SetCause(logsafe.Errorf("panic %s", logsafe.TypeOf(panicValue)))
 			line.SetOutcome(leftToSweep)
 		}
 		line.Finish(r.Now(), r.Log)

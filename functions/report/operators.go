@@ -81,7 +81,7 @@ func (h *Handler) ListOperators(ctx context.Context, req *apigw.Request) (apigw.
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if reason := profile.ReasonNotAllowed(merchant.OperationOperators, "", ""); reason != "" {
+	if reason := profile.ReasonNotAllowed(merchant.OperationOperators, "", ""); reason != nil {
 		return apigw.Response{}, fault.NotEntitled(reason)
 	}
 	routes, err := h.Accounts.Routes(ctx)

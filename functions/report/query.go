@@ -13,6 +13,7 @@ import (
 	"mobilegateway/shared/dayindex"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
@@ -53,10 +54,10 @@ func readQuery(req *apigw.Request, p *merchant.Profile, now time.Time) (*query, 
 		queryDay, queryOperation, queryStatus, queryOperator, queryCountry, queryLimit, queryCursor,
 	} {
 		if value, isSent := req.Query[name]; isSent && value == "" {
-			return nil, fault.BrokenRule(name, "the parameter is empty")
+			return nil, fault.BrokenRule(name, logsafe.New("the parameter is empty"))
 		}
 		if req.RepeatsQuery(name) {
-			return nil, fault.BrokenRule(name, "the parameter is repeated")
+			return nil, fault.BrokenRule(name, logsafe.New("the parameter is repeated"))
 		}
 	}
 	q := &query{
@@ -67,7 +68,7 @@ func readQuery(req *apigw.Request, p *merchant.Profile, now time.Time) (*query, 
 	if text := req.Query[queryDay]; text != "" {
 		day, err := time.Parse(time.DateOnly, text)
 		if err != nil {
-			return nil, fault.BrokenRule(queryDay, "it is not a date of the form YYYY-MM-DD")
+			return nil, fault.BrokenRule(queryDay, logsafe.New("it is not a date of the form YYYY-MM-DD"))
 		}
 		q.day = day
 	}
@@ -85,7 +86,7 @@ func readQuery(req *apigw.Request, p *merchant.Profile, now time.Time) (*query, 
 	if text := req.Query[queryLimit]; text != "" {
 		limit, err := strconv.Atoi(text)
 		if err != nil || !ascii.IsDigits(text) || limit < 1 || limit > maxLimit {
-			return nil, fault.BrokenRule(queryLimit, "it is not a whole number from 1 to 100")
+			return nil, fault.BrokenRule(queryLimit, logsafe.New("it is not a whole number from 1 to 100"))
 		}
 		q.limit = limit
 	}
@@ -117,20 +118,20 @@ func (q *query) readCursor(text string, namesDay bool, p *merchant.Profile) erro
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	// The decoder skips line ends, which no cursor has.
 	if err != nil || len(decoded) < sumBytes || strings.ContainsAny(text, "\r\n") {
-		return fault.BrokenRule(queryCursor, "it is not a cursor")
+		return fault.BrokenRule(queryCursor, logsafe.New("it is not a cursor"))
 	}
 	body := string(decoded[sumBytes:])
 	dayText, position, _ := strings.Cut(body, "/")
 	day, err := time.Parse(time.DateOnly, dayText)
 	if err != nil || position == "" || string(q.sum(p.ID, body)) != string(decoded[:sumBytes]) {
-		return fault.BrokenRule(queryCursor, "it is not a cursor of this merchant with these filters")
+		return fault.BrokenRule(queryCursor, logsafe.New("it is not a cursor of this merchant with these filters"))
 	}
 	if namesDay && !day.Equal(q.day) {
-		return fault.BrokenRule(queryCursor, "it is a cursor of another day")
+		return fault.BrokenRule(queryCursor, logsafe.New("it is a cursor of another day"))
 	}
 	of := dayindex.Day{Day: day, Shards: p.ReadDayShards()}
 	if _, err := dayindex.NewReader(nil, of, position); err != nil {
-		return fault.BrokenRule(queryCursor, "it has no position")
+		return fault.BrokenRule(queryCursor, logsafe.New("it has no position"))
 	}
 	q.day, q.position = day, position
 	return nil

@@ -67,7 +67,7 @@ func (h *Handler) ListTransactions(ctx context.Context, req *apigw.Request) (api
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if reason := profile.ReasonNotAllowed(merchant.OperationReport, "", ""); reason != "" {
+	if reason := profile.ReasonNotAllowed(merchant.OperationReport, "", ""); reason != nil {
 		return apigw.Response{}, fault.NotEntitled(reason)
 	}
 	rows, next, err := h.readPage(ctx, profile, q)

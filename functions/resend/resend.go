@@ -17,6 +17,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/resource"
@@ -64,7 +65,7 @@ func (h *Handler) Handle(ctx context.Context, req *apigw.Request) (apigw.Respons
 	if err != nil {
 		return apigw.Response{}, err
 	}
-	if reason := profile.ReasonNotAllowed(merchant.OperationResend, "", ""); reason != "" {
+	if reason := profile.ReasonNotAllowed(merchant.OperationResend, "", ""); reason != nil {
 		return apigw.Response{}, fault.NotEntitled(reason)
 	}
 	entry, err := h.find(ctx, profile, wanted)
@@ -132,19 +133,19 @@ func readTarget(req *apigw.Request) (target, error) {
 	wanted := target{webhookID: strings.ToLower(req.Params["webhookId"]), id: req.Query[queryID]}
 	for _, name := range []string{queryID, queryDay} {
 		if value, isSent := req.Query[name]; isSent && value == "" {
-			return target{}, fault.BrokenRule(name, "the parameter is empty")
+			return target{}, fault.BrokenRule(name, logsafe.New("the parameter is empty"))
 		}
 		if req.RepeatsQuery(name) {
-			return target{}, fault.BrokenRule(name, "the parameter is repeated")
+			return target{}, fault.BrokenRule(name, logsafe.New("the parameter is repeated"))
 		}
 	}
 	if len(wanted.id) > maxIDBytes {
-		return target{}, fault.BrokenRule(queryID, "it is longer than any id")
+		return target{}, fault.BrokenRule(queryID, logsafe.New("it is longer than any id"))
 	}
 	if text := req.Query[queryDay]; text != "" {
 		day, err := time.Parse(time.DateOnly, text)
 		if err != nil {
-			return target{}, fault.BrokenRule(queryDay, "it is not a date of the form YYYY-MM-DD")
+			return target{}, fault.BrokenRule(queryDay, logsafe.New("it is not a date of the form YYYY-MM-DD"))
 		}
 		wanted.day, wanted.namesDay = day, true
 	}

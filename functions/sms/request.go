@@ -8,6 +8,7 @@ import (
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/msisdn"
@@ -161,12 +162,12 @@ func (p *smsParams) readReceipt(o *Operation, doc *strictjson.Reader, profile *m
 	if hasNotifyURL {
 		policy := profile.SMSNotificationPolicy(o.OutgoingPolicy.AllowLoopback)
 		if err := outgoing.CheckNotificationURL(p.notifyURL, policy); err != nil {
-			doc.RecordFault(fault.BrokenRule(partNotify, err.Error()))
+			doc.RecordFault(fault.BrokenRule(partNotify, err))
 		}
 	}
 	p.callbackData, hasCallbackData = doc.OptionalText(partCallbackData, maxCallbackDataLength)
 	if hasCallbackData && !hasNotifyURL {
-		doc.RecordFault(fault.BrokenRule(partCallbackData, "no notifyURL"))
+		doc.RecordFault(fault.BrokenRule(partCallbackData, logsafe.New("no notifyURL")))
 	}
 }
 

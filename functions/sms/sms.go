@@ -7,7 +7,6 @@ package sms
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"mobilegateway/shared/callback"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/operator"
@@ -110,7 +110,7 @@ func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Respo
 	return response, nil
 }
 
-var errAccountRate = errors.New("the account sends as many messages in a second as its platform takes")
+var errAccountRate = logsafe.New("the account sends as many messages in a second as its platform takes")
 
 // send sends a message within the rate of its account, which all functions share. Over the rate nothing is sent, and
 // the merchant gets 503. A table that does not respond limits nothing, because the platform has a limit of its own.

@@ -10,6 +10,7 @@ import (
 	"mobilegateway/proof/kits/storetest"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
 )
@@ -58,7 +59,7 @@ func TestMessageIsBound(t *testing.T) {
 // A part that the platform does not take is refused before anything is stored: the corrected request is a new one.
 func TestPlatformRefusesPart(t *testing.T) {
 	w, _ := newRouted(t)
-	w.Driver.Refused = fault.BrokenRule("X-Operator-ISE2", "the number is of another country")
+	w.Driver.Refused = fault.BrokenRule("X-Operator-ISE2", logsafe.New("the number is of another country"))
 	w.Send(t, newEvent(t)).AssertError(t, 400, "SVC0002", "X-Operator-ISE2")
 	if stored := len(w.Ledger.All()); stored != 0 || len(w.Driver.Calls()) != 0 {
 		t.Errorf("%d entries, %d calls; want none", stored, len(w.Driver.Calls()))

@@ -3,11 +3,11 @@ package sweep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"mobilegateway/shared/delivery"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -75,7 +75,7 @@ func (p *pass) process(ctx context.Context, key ledger.Key, reserved slot) {
 func (w *work) guard(ctx context.Context, part func()) {
 	defer func() {
 		if panicValue := recover(); panicValue != nil {
-			w.errs = append(w.errs, fmt.Errorf("panic %T", panicValue))
+			w.errs = append(w.errs, logsafe.Errorf("panic %s", logsafe.TypeOf(panicValue)))
 		}
 		if w.reserved != nil {
 			w.free(ctx, w.reserved, noCall)

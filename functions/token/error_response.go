@@ -2,11 +2,11 @@ package token
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/strictjson"
@@ -34,14 +34,14 @@ func invalidRequest(part, description string) *refusal {
 	return &refusal{codeInvalidRequest, description, http.StatusBadRequest, fault.ForPart(fault.InvalidPart, part)}
 }
 
-func invalidClient(kind fault.Kind, description string) *refusal {
-	clientFault := &fault.Fault{Kind: kind, Cause: errors.New(description)}
-	return &refusal{codeInvalidClient, description, http.StatusUnauthorized, clientFault}
+func invalidClient(kind fault.Kind, description error) *refusal {
+	clientFault := &fault.Fault{Kind: kind, Cause: description}
+	return &refusal{codeInvalidClient, description.Error(), http.StatusUnauthorized, clientFault}
 }
 
 // authenticationFailed is the same for a wrong secret and an unknown client.
 func authenticationFailed() *refusal {
-	return invalidClient(fault.InvalidCredentials, "client authentication failed")
+	return invalidClient(fault.InvalidCredentials, logsafe.New("client authentication failed"))
 }
 
 // merchantSuspended differs from authenticationFailed by one header. Use it only after the client secret has matched.

@@ -16,6 +16,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/limit"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operation"
 	"mobilegateway/shared/strictjson"
@@ -79,7 +80,7 @@ func (o *Operation) authenticateClient(
 	ctx context.Context, req *apigw.Request, params *tokenParams,
 ) (*merchant.Profile, *refusal) {
 	if !params.hasCredentials {
-		return nil, invalidClient(fault.MissingCredentials, "client authentication is required")
+		return nil, invalidClient(fault.MissingCredentials, logsafe.New("client authentication is required"))
 	}
 	if !merchant.IsWellFormedClientSecret(params.clientID, params.clientSecret) {
 		return nil, authenticationFailed()

@@ -10,8 +10,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -22,6 +20,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/strictjson"
 	"mobilegateway/shared/telemetry"
@@ -111,7 +110,7 @@ func (g *Gateway) serve(
 ) (Response, error) {
 	e := &event{}
 	if json.Unmarshal(payload, e) != nil {
-		return Response{}, fault.NewInternal(errors.New("apigw: the event does not have API Gateway's form"))
+		return Response{}, fault.NewInternal(logsafe.New("apigw: the event does not have API Gateway's form"))
 	}
 	line.SetRequestID(e.RequestContext.RequestID)
 	request, handle, err := g.buildRequest(e)
@@ -124,7 +123,7 @@ func (g *Gateway) serve(
 	}
 	response, err := handle(ctx, request)
 	if err == nil && (response.Status < 200 || response.Status > 599) {
-		return Response{}, fault.NewInternal(errors.New("apigw: the handler returned no HTTP status"))
+		return Response{}, fault.NewInternal(logsafe.New("apigw: the handler returned no HTTP status"))
 	}
 	return response, err
 }
@@ -143,17 +142,18 @@ func catchPanic(run func() (Response, error)) (response Response, err error) {
 // describePanic returns the type and the place of a panic. It omits the value, which may contain a client's data.
 func describePanic(panicValue any) error {
 	const maxFrames = 32
+	kind := logsafe.TypeOf(panicValue)
 	callers := make([]uintptr, maxFrames)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(0, callers)])
 	afterPanic := false
 	for {
 		frame, more := frames.Next()
 		if afterPanic && !strings.HasPrefix(frame.Function, "runtime.") {
-			return fmt.Errorf("panic %T in %s line %d", panicValue, frame.Function, frame.Line)
+			return logsafe.Errorf("panic %s in %s line %d", kind, logsafe.Name(frame.Function), frame.Line)
 		}
 		afterPanic = afterPanic || frame.Function == "runtime.gopanic"
 		if !more {
-			return fmt.Errorf("panic %T", panicValue)
+			return logsafe.Errorf("panic %s", kind)
 		}
 	}
 }

@@ -2,16 +2,16 @@ package callback
 
 import (
 	"context"
-	"errors"
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 )
 
 // errOtherTime is for the log: the address is authentic, but its key signed at another time than this transaction's.
-var errOtherTime = errors.New("the callback key did not sign at the time of the transaction")
+var errOtherTime = logsafe.New("the callback key did not sign at the time of the transaction")
 
 // VerifyRequest checks the token of a callback request before anything is read (decision "callbacks"). It returns
 // RouteNotFound for a forged one. It returns OperatorUnavailable if the keys cannot be read, so that the operator

@@ -1,9 +1,10 @@
 package circuit
 
 import (
-	"errors"
 	"strconv"
 	"strings"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // formVersion is the first number of a stored state.
@@ -11,10 +12,10 @@ const formVersion = 1
 
 var (
 	// ErrUnreadable means that a stored state is torn. It counts as closed, and the next write replaces it.
-	ErrUnreadable = errors.New("circuit: the stored state is not complete")
+	ErrUnreadable = logsafe.New("circuit: the stored state is not complete")
 	// ErrNewer means that a newer version of the gateway wrote the state. It counts as closed, and this version does
 	// not write it.
-	ErrNewer = errors.New("circuit: the stored state is of a version that this program does not know")
+	ErrNewer = logsafe.New("circuit: the stored state is of a version that this program does not know")
 )
 
 // head are the numbers of a stored state after its version: those that each state has, in their order.

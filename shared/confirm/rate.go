@@ -2,11 +2,11 @@ package confirm
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/telemetry"
 )
@@ -17,8 +17,8 @@ const callbackMargin = time.Second
 var (
 	// ErrLookupRate is the cause of a lookup that was not made, because its account is at the rate of its platform's
 	// row.
-	ErrLookupRate = errors.New("the account makes as many lookups in a second as its platform takes")
-	errPatience   = errors.New("the operator waits no longer for the response to its callback")
+	ErrLookupRate = logsafe.New("the account makes as many lookups in a second as its platform takes")
+	errPatience   = logsafe.New("the operator waits no longer for the response to its callback")
 )
 
 // TakeLookups takes up to most lookups out of the rate of an account, which all functions and commands share (decision

@@ -2,15 +2,14 @@ package dailyamount
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 )
 
 // ErrNotReserved is returned for a success that was not stored because its amount could not be counted first. The
 // operator must report it again, or be polled again.
-var ErrNotReserved = errors.New("daily amount: the amount could not be counted")
+var ErrNotReserved = logsafe.New("daily amount: the amount could not be counted")
 
 // StoreFunc applies a change to an entry and stores the entry, unless the change returned NoTransition. It may apply
 // the change several times, each time to the entry as it is then.
@@ -57,11 +56,11 @@ func (c *Counter) StoreChange(
 		// The operator has applied the payment, so the amount is never refused.
 		released := guarded.before
 		if err := c.reserve(ctx, released, released.Version+1, unlimited); err != nil {
-			return StoredChange{}, fmt.Errorf("%w: %w", ErrNotReserved, err)
+			return StoredChange{}, logsafe.Errorf("%w: %w", ErrNotReserved, err)
 		}
 		guarded.counted = released.Version
 	}
-	return StoredChange{}, fmt.Errorf("%w: it is released again and again", ErrNotReserved)
+	return StoredChange{}, logsafe.Errorf("%w: it is released again and again", ErrNotReserved)
 }
 
 // guardedChange is a change that does not apply a late success before its amount is counted.

@@ -9,12 +9,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/money"
 )
@@ -35,8 +35,8 @@ const (
 )
 
 var (
-	errTooManyConflicts = errors.New("daily amount: too many adjustments at once")
-	errSuperseded       = errors.New("daily amount: a later attempt has counted this transaction")
+	errTooManyConflicts = logsafe.New("daily amount: too many adjustments at once")
+	errSuperseded       = logsafe.New("daily amount: a later attempt has counted this transaction")
 )
 
 // OverLimitError reports an amount that does not fit into the rest of the day. Remaining is that rest, as money.Format
@@ -169,7 +169,7 @@ func (c *Counter) adjust(ctx context.Context, a Adjustment, maxSum int64) (Adjus
 func (c *Counter) backOff(ctx context.Context, attempt int) error {
 	var random [2]byte
 	if _, err := io.ReadFull(c.Rand, random[:]); err != nil {
-		return fmt.Errorf("daily amount: drawing a wait: %w", err)
+		return logsafe.Errorf("daily amount: drawing a wait: %w", err)
 	}
 	wait := min(minBackoff<<attempt, maxBackoff)
 	return c.Sleep(ctx, wait/2+wait*time.Duration(binary.BigEndian.Uint16(random[:]))/math.MaxUint16)

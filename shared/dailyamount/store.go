@@ -2,13 +2,14 @@ package dailyamount
 
 import (
 	"context"
-	"errors"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // ErrConflict is returned by a Store while another adjustment of the same item is in progress. Nothing was changed, and
 // the same adjustment may be tried again.
-var ErrConflict = errors.New("daily amount: another adjustment is in progress")
+var ErrConflict = logsafe.New("daily amount: another adjustment is in progress")
 
 // Key identifies a merchant's day in one currency, and the transaction that is counted in it.
 type Key struct {

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 )
 
 // Day selects a merchant's UTC day. Shards is the number of its partitions that are read, from 1. PageSize is how many
@@ -46,14 +47,14 @@ type part struct {
 const positionSeparator = ","
 
 // ErrCursor is wrapped by the error of a text that is not a cursor of the day.
-var ErrCursor = errors.New("not a cursor of this list")
+var ErrCursor = logsafe.New("not a cursor of this list")
 
 // NewReader returns a reader that begins at a cursor of that day, "" for its start. A cursor of fewer partitions, from
 // before the merchant had more, begins the others at their start. The error wraps ErrCursor.
 func NewReader(index ledger.DayIndex, of Day, cursor string) (*Reader, error) {
 	positions := strings.Split(cursor, positionSeparator)
 	if len(positions) > of.Shards {
-		return nil, errors.Join(ErrCursor, errors.New("the cursor has more partitions than the merchant's days"))
+		return nil, errors.Join(ErrCursor, logsafe.New("the cursor has more partitions than the merchant's days"))
 	}
 	r := &Reader{index: index, parts: make([]part, of.Shards)}
 	for shard := range r.parts {

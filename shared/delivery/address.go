@@ -2,9 +2,9 @@ package delivery
 
 import (
 	"context"
-	"fmt"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/outgoing"
 	"mobilegateway/shared/webhook"
@@ -40,7 +40,7 @@ func (c *Courier) readHealth(ctx context.Context, e *ledger.Entry) (webhook.Heal
 		}
 		if address = NotificationURL(e, profile); address != e.Outbox.URL {
 			if err := CheckNotificationURL(address, e, profile, c.AllowLoopback); err != nil {
-				return webhook.Health{}, fmt.Errorf("delivery: the profile's notif_url: %w", err)
+				return webhook.Health{}, logsafe.Errorf("delivery: the profile's notif_url: %w", err)
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func (c *Courier) readHealth(ctx context.Context, e *ledger.Entry) (webhook.Heal
 func (c *Courier) readProfile(ctx context.Context, merchantID string) (*merchant.Profile, error) {
 	profile, err := c.Profiles.Profile(ctx, merchantID)
 	if err != nil {
-		return nil, fmt.Errorf("delivery: read the merchant's profile: %w", err)
+		return nil, logsafe.Errorf("delivery: read the merchant's profile: %w", err)
 	}
 	if profile == nil {
 		return nil, errMerchantNotFound

@@ -9,13 +9,12 @@ package delivery
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"mobilegateway/shared/keyring"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/telemetry"
@@ -67,8 +66,8 @@ type Target struct {
 }
 
 var (
-	errMerchantNotFound = errors.New("delivery: the entry's merchant is not in the merchant table")
-	errHealthContended  = errors.New("delivery: save the endpoint's health: too many concurrent writes")
+	errMerchantNotFound = logsafe.New("delivery: the entry's merchant is not in the merchant table")
+	errHealthContended  = logsafe.New("delivery: save the endpoint's health: too many concurrent writes")
 )
 
 // FindTarget reads everything that an attempt at the entry's notifications needs, so that the caller leases only
@@ -188,10 +187,10 @@ func (c *Courier) signingSecrets(ctx context.Context, merchantID string) ([]webh
 	for _, named := range profile.WebhookSecrets {
 		key, found, err := c.Keys.FindKey(ctx, named.KeyNumber)
 		if err != nil {
-			return nil, fmt.Errorf("delivery: read webhook key %d: %w", named.KeyNumber, err)
+			return nil, logsafe.Errorf("delivery: read webhook key %d: %w", named.KeyNumber, err)
 		}
 		if !found {
-			return nil, fmt.Errorf("delivery: webhook key %d is not in the key ring", named.KeyNumber)
+			return nil, logsafe.Errorf("delivery: webhook key %d is not in the key ring", named.KeyNumber)
 		}
 		secrets = append(secrets, webhook.DeriveSecret(key, merchantID, named.Version))
 	}

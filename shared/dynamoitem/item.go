@@ -7,13 +7,14 @@ package dynamoitem
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // Item is an item, or the key of one.
@@ -48,11 +49,11 @@ func ReadNumber(item Item, name string) (int64, error) {
 	}
 	value, isNumber := item[name].(*types.AttributeValueMemberN)
 	if !isNumber {
-		return 0, fmt.Errorf("attribute %s is not a number", name)
+		return 0, logsafe.Errorf("attribute %s is not a number", logsafe.Name(name))
 	}
 	n, err := strconv.ParseInt(value.Value, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("attribute %s is not a whole number", name)
+		return 0, logsafe.Errorf("attribute %s is not a whole number", logsafe.Name(name))
 	}
 	return n, nil
 }
@@ -103,7 +104,7 @@ func GetBatch(ctx context.Context, client BatchGetter, table string, keys []Item
 // message may quote the request.
 func DescribeError(action string, err error) error {
 	if service, isAPIError := errors.AsType[smithy.APIError](err); isAPIError {
-		return fmt.Errorf("%s: the table returned %s", action, service.ErrorCode())
+		return logsafe.Errorf("%s: the table returned %s", logsafe.Name(action), logsafe.Code(service.ErrorCode()))
 	}
-	return fmt.Errorf("%s: %w", action, err)
+	return logsafe.Errorf("%s: %w", logsafe.Name(action), err)
 }

@@ -7,6 +7,8 @@ package fault
 import (
 	"errors"
 	"strings"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // Kind is the class of a fault. Each kind is one row of oneapi's table.
@@ -83,21 +85,26 @@ type OperatorException struct {
 	HTTPStatus int
 }
 
-// Error names the kind, the part and the cause, for logs: "invalid in amountTransaction.endUserId". It never contains
-// Value, nor a Part with a key that the client chose.
-func (f *Fault) Error() string {
+// Error names the kind, the part and the cause: "invalid in amountTransaction.endUserId". It never contains Value, nor
+// a Part with a key that the client chose.
+func (f *Fault) Error() string { return f.describe(error.Error) }
+
+// LogText returns the same text with the cause as a log line may show it.
+func (f *Fault) LogText() string { return f.describe(logsafe.Text) }
+
+func (f *Fault) describe(describeCause func(error) string) string {
 	text := f.Kind.String()
 	switch {
 	case f.ClientKey:
 		text += " in a key of the client"
 	case f.Part != "":
-		text += " in " + f.Part
+		text += " in " + logsafe.FilterCode(f.Part)
 	}
 	if f.OperatorException != nil {
-		text += " operator " + f.OperatorException.MessageID
+		text += " operator " + logsafe.FilterCode(f.OperatorException.MessageID)
 	}
 	if f.Cause != nil {
-		text += ": " + f.Cause.Error()
+		text += ": " + describeCause(f.Cause)
 	}
 	return text
 }
@@ -117,12 +124,12 @@ func NotAllowed(part string, valid []string) *Fault {
 }
 
 // BrokenRule makes an InvalidPart fault. The rule is for the log: the response only names the part.
-func BrokenRule(part, rule string) *Fault {
-	return &Fault{Kind: InvalidPart, Part: part, Cause: errors.New(rule)}
+func BrokenRule(part string, rule error) *Fault {
+	return &Fault{Kind: InvalidPart, Part: part, Cause: rule}
 }
 
 // NotEntitled makes a Forbidden fault. The reason is for the log: the response has none.
-func NotEntitled(reason string) *Fault { return &Fault{Kind: Forbidden, Cause: errors.New(reason)} }
+func NotEntitled(reason error) *Fault { return &Fault{Kind: Forbidden, Cause: reason} }
 
 // NewInternal makes an internal fault with its cause.
 func NewInternal(cause error) *Fault { return &Fault{Kind: Internal, Cause: cause} }

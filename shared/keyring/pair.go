@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // Pair is a stored ring of Ed25519 keys in two secrets. Private has the seeds, for the function that signs. Public has
@@ -54,7 +55,7 @@ func (p Pair) RevokeKey(
 		return p, err
 	}
 	if !revokedPrivate && !revokedPublic {
-		return p, fmt.Errorf("the key ring has no live key %d", number)
+		return p, logsafe.Errorf("the key ring has no live key %d", number)
 	}
 	return Pair{private, public}, nil
 }

@@ -3,10 +3,10 @@ package keyring
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync"
 	"time"
 
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/secret"
 )
 
@@ -69,9 +69,9 @@ func (k *RefreshingRing) SigningKey(ctx context.Context) (Key, error) {
 
 var (
 	// ErrStaleRing means that the ring could not be renewed for SigningDelay: it may lack a key or a revocation.
-	ErrStaleRing = errors.New("the key ring could not be renewed")
+	ErrStaleRing = logsafe.New("the key ring could not be renewed")
 	// ErrNoSigningKey means that no live key is old enough to sign.
-	ErrNoSigningKey = errors.New("no key of the ring may sign yet")
+	ErrNoSigningKey = logsafe.New("no key of the ring may sign yet")
 )
 
 const (

@@ -8,11 +8,11 @@ package keyring
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // Limits of a ring.
@@ -54,7 +54,7 @@ type storedRing struct {
 func Parse(text []byte) (*Ring, error) {
 	var stored storedRing
 	if err := json.Unmarshal(text, &stored); err != nil {
-		return nil, errors.New("the key ring is not valid JSON of its form") // the cause could quote the secret
+		return nil, logsafe.New("the key ring is not valid JSON of its form") // the cause could quote the secret
 	}
 	ring := &Ring{}
 	for _, key := range stored.Keys {
@@ -63,13 +63,13 @@ func Parse(text []byte) (*Ring, error) {
 		}
 		at, duplicate := slices.BinarySearchFunc(ring.keys, key.Number, func(k Key, n int) int { return k.Number - n })
 		if duplicate {
-			return nil, fmt.Errorf("key number %d is twice in the ring", key.Number)
+			return nil, logsafe.Errorf("key number %d is twice in the ring", key.Number)
 		}
 		key.AddedAt = key.AddedAt.UTC()
 		ring.keys = slices.Insert(ring.keys, at, key)
 	}
 	if !slices.ContainsFunc(ring.keys, Key.isLive) {
-		return nil, errors.New("the key ring has no keys: add one")
+		return nil, logsafe.New("the key ring has no keys: add one")
 	}
 	return ring, nil
 }
@@ -77,13 +77,13 @@ func Parse(text []byte) (*Ring, error) {
 func (k Key) validate() error {
 	switch {
 	case k.Number < 1 || k.Number > MaxKeyNumber:
-		return fmt.Errorf("key number %d is not between 1 and %d", k.Number, MaxKeyNumber)
+		return logsafe.Errorf("key number %d is not between 1 and %d", k.Number, MaxKeyNumber)
 	case !k.isLive() && len(k.Value) > 0:
-		return fmt.Errorf("key %d is revoked, and the ring has its value still", k.Number)
+		return logsafe.Errorf("key %d is revoked, and the ring has its value still", k.Number)
 	case k.isLive() && len(k.Value) != KeySize:
-		return fmt.Errorf("key %d is not %d bytes long", k.Number, KeySize)
+		return logsafe.Errorf("key %d is not %d bytes long", k.Number, KeySize)
 	case k.AddedAt.IsZero():
-		return fmt.Errorf("key %d has no time of addition", k.Number)
+		return logsafe.Errorf("key %d has no time of addition", k.Number)
 	}
 	return nil
 }
@@ -195,10 +195,10 @@ func RemoveKey(text []byte, number int) ([]byte, error) {
 		return nil, err
 	}
 	if _, found := ring.FindKey(number); !found {
-		return nil, fmt.Errorf("the key ring has no key %d", number)
+		return nil, logsafe.Errorf("the key ring has no key %d", number)
 	}
 	if _, ends := ring.SigningEndedAt(number, 0); !ends {
-		return nil, fmt.Errorf("key %d is the newest: add another key first", number)
+		return nil, logsafe.Errorf("key %d is the newest: add another key first", number)
 	}
 	kept := slices.DeleteFunc(ring.keys, func(key Key) bool { return key.Number == number })
 	return json.Marshal(storedRing{Keys: kept})
@@ -215,14 +215,14 @@ func RevokeKey(text []byte, number int, now time.Time) ([]byte, error) {
 	i := slices.IndexFunc(ring.keys, func(key Key) bool { return key.Number == number })
 	switch {
 	case i < 0:
-		return nil, fmt.Errorf("the key ring has no key %d", number)
+		return nil, logsafe.Errorf("the key ring has no key %d", number)
 	case !ring.keys[i].isLive():
-		return nil, fmt.Errorf("key %d is revoked already, since %s",
+		return nil, logsafe.Errorf("key %d is revoked already, since %s",
 			number, ring.keys[i].RevokedAt.UTC().Format(time.RFC3339))
 	}
 	ring.keys[i].Value, ring.keys[i].RevokedAt = nil, storedTime(now)
 	if !slices.ContainsFunc(ring.keys, Key.isLive) {
-		return nil, fmt.Errorf("key %d is the only one: add another key first", number)
+		return nil, logsafe.Errorf("key %d is the only one: add another key first", number)
 	}
 	return json.Marshal(storedRing{Keys: ring.keys})
 }
@@ -252,7 +252,7 @@ func AddKey(text []byte, random io.Reader, now time.Time) ([]byte, error) {
 func newValue(random io.Reader) ([]byte, error) {
 	value := make([]byte, KeySize)
 	if _, err := io.ReadFull(random, value); err != nil {
-		return nil, fmt.Errorf("read random bytes: %w", err)
+		return nil, logsafe.Errorf("read random bytes: %w", err)
 	}
 	return value, nil
 }
@@ -272,7 +272,7 @@ func storedKeys(text []byte) (keys []Key, last int, err error) {
 // appendKey returns the stored form of keys with one more.
 func appendKey(keys []Key, added Key) ([]byte, error) {
 	if added.Number > MaxKeyNumber {
-		return nil, errors.New("the key ring is full: its numbers are used up")
+		return nil, logsafe.New("the key ring is full: its numbers are used up")
 	}
 	added.AddedAt = storedTime(added.AddedAt)
 	return json.Marshal(storedRing{Keys: append(keys, added)})

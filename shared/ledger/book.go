@@ -3,10 +3,10 @@ package ledger
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"io"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // maxWriteAttempts bounds how often a change is applied again because another write came first.
@@ -16,7 +16,7 @@ const maxWriteAttempts = 8
 const tokenBytes = 16
 
 // ErrContended means that other writes came first every time. Nothing was stored; the caller may try again.
-var ErrContended = errors.New("ledger: too many concurrent writes of one entry")
+var ErrContended = logsafe.New("ledger: too many concurrent writes of one entry")
 
 // Book reserves and changes entries through a Store: every write is conditional, and DueAt is right. It has no state;
 // any number of goroutines may use one.
@@ -96,7 +96,7 @@ func (b *Book) newReservation(e *Entry) (*Entry, error) {
 	truncateTimes(fresh)
 	fresh.Writer = owner
 	if !fresh.Leased(now) {
-		return nil, errors.New("ledger: the lease of a reservation must end after now: set LeaseUntil")
+		return nil, logsafe.New("ledger: the lease of a reservation must end after now: set LeaseUntil")
 	}
 	return fresh, nil
 }
@@ -227,7 +227,7 @@ func (b *Book) ApplyChange(ctx context.Context, known *Entry, change func(*Entry
 func (b *Book) token() (string, error) {
 	var random [tokenBytes]byte
 	if _, err := io.ReadFull(b.Rand, random[:]); err != nil {
-		return "", fmt.Errorf("ledger: drawing a token: %w", err)
+		return "", logsafe.Errorf("ledger: drawing a token: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(random[:]), nil
 }

@@ -2,8 +2,9 @@ package ledger
 
 import (
 	"cmp"
-	"errors"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // The manual outcomes of a charge or an SMS. A payment's is a final status: successful, failed or cancelled. Unknowable
@@ -34,11 +35,11 @@ type ManualOutcome struct {
 
 // The reasons against a manual resolution. The entry is then unchanged.
 var (
-	ErrAttemptInFlight   = errors.New("an attempt is in flight: wait until its lease has ended")
-	ErrLaterAttempt      = errors.New("a later attempt was made: decide again by a newer statement of the operator")
-	ErrOutcomeKnown      = errors.New("its outcome is known")
-	ErrStillPending      = errors.New("it is pending, and its operator may still end it")
-	ErrInvalidResolution = errors.New("this resolution does not apply to it")
+	ErrAttemptInFlight   = logsafe.New("an attempt is in flight: wait until its lease has ended")
+	ErrLaterAttempt      = logsafe.New("a later attempt was made: decide again by a newer statement of the operator")
+	ErrOutcomeKnown      = logsafe.New("its outcome is known")
+	ErrStillPending      = logsafe.New("it is pending, and its operator may still end it")
+	ErrInvalidResolution = logsafe.New("this resolution does not apply to it")
 )
 
 // ClockMargin is how much later something must have ended for a command than for a function, such as the lease of an

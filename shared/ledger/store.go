@@ -2,12 +2,13 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // ErrNotFound is returned for a change of an entry that does not exist.
-var ErrNotFound = errors.New("ledger: no such entry")
+var ErrNotFound = logsafe.New("ledger: no such entry")
 
 // Writer is the part of a store that reserves and changes entries. A write whose response was lost recognises itself by
 // its Writer token and Version; an empty token recognises nothing. After an error it is unknown whether the write was
@@ -41,7 +42,7 @@ type BatchReader interface {
 }
 
 // ErrUndecodable is wrapped by the error of a read whose item is not an entry that this version can decode.
-var ErrUndecodable = errors.New("the stored entry cannot be decoded")
+var ErrUndecodable = logsafe.New("the stored entry cannot be decoded")
 
 // DueQuery selects a page of a shard's due entries, oldest first: those due between From and Before, both included,
 // after Cursor. A zero From and an empty Cursor are the start.

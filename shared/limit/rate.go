@@ -12,6 +12,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 const (
@@ -30,7 +32,7 @@ const (
 )
 
 // ErrThrottled is returned by a RateStore whose table refuses further writes of one item: the limit of its partition.
-var ErrThrottled = errors.New("limit: the table refuses further writes of this item for now")
+var ErrThrottled = logsafe.New("limit: the table refuses further writes of this item for now")
 
 // RateUpdate is one conditional write of the time at which a bucket is full again, in microseconds since 1970.
 type RateUpdate struct {

@@ -15,6 +15,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/logsafe"
 )
 
 // Authenticator finds the merchant behind an Authorization header. It is safe for concurrent use.
@@ -39,14 +40,14 @@ func NewAuthenticator(
 
 // The causes of a refusal, for the log only.
 var (
-	errMalformed       = errors.New("the token is malformed or its checksum is wrong")
-	errWrongSignature  = errors.New("the token's signature is wrong")
-	errUnknownKey      = errors.New("the token's key number is unknown")
-	errExpired         = errors.New("the token has expired")
-	errTooLong         = errors.New("the token expires later than any token that is issued")
-	errRevoked         = errors.New("the token is revoked or was never issued")
-	errSuspended       = errors.New("the merchant is suspended")
-	errUnknownMerchant = errors.New("the token belongs to an unknown merchant")
+	errMalformed       = logsafe.New("the token is malformed or its checksum is wrong")
+	errWrongSignature  = logsafe.New("the token's signature is wrong")
+	errUnknownKey      = logsafe.New("the token's key number is unknown")
+	errExpired         = logsafe.New("the token has expired")
+	errTooLong         = logsafe.New("the token expires later than any token that is issued")
+	errRevoked         = logsafe.New("the token is revoked or was never issued")
+	errSuspended       = logsafe.New("the merchant is suspended")
+	errUnknownMerchant = logsafe.New("the token belongs to an unknown merchant")
 )
 
 // Authenticate returns the merchant whose token an Authorization header carries. The scheme is compared without case.

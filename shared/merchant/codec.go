@@ -3,12 +3,13 @@ package merchant
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // storedProfile is the stored JSON document of a profile.
@@ -75,7 +76,7 @@ func Decode(document []byte) (*Profile, error) {
 	p := &Profile{stored: document}
 	s := storedProfile{Profile: p}
 	if err := json.Unmarshal(document, &s); err != nil {
-		return nil, fmt.Errorf("decode a merchant profile: %w", err)
+		return nil, logsafe.Errorf("decode a merchant profile: %w", err)
 	}
 	p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
 	p.LastWebhookSecretVersion = s.lastWebhookSecretVersion()

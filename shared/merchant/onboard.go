@@ -2,14 +2,13 @@ package merchant
 
 import (
 	"encoding/base32"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"mobilegateway/shared/ascii"
+	"mobilegateway/shared/logsafe"
 )
 
 // Limits of a profile.
@@ -23,9 +22,9 @@ const (
 
 // The errors of the onboarding steps.
 var (
-	ErrInvalidName        = errors.New("a merchant name is 1 to 20 letters and digits")
-	ErrTooManyActive      = errors.New("two are live already: revoke one, or replace the older")
-	ErrCredentialNotFound = errors.New("no credential has this number: list the merchant's credentials")
+	ErrInvalidName        = logsafe.New("a merchant name is 1 to 20 letters and digits")
+	ErrTooManyActive      = logsafe.New("two are live already: revoke one, or replace the older")
+	ErrCredentialNotFound = logsafe.New("no credential has this number: list the merchant's credentials")
 )
 
 // idEncoding writes ids in lower-case letters and the digits 2 to 7: fit for URLs, and without the "_" that ends an id
@@ -40,7 +39,7 @@ func New(name string, random io.Reader, now time.Time) (*Profile, error) {
 	}
 	id := make([]byte, idSize)
 	if _, err := io.ReadFull(random, id); err != nil {
-		return nil, fmt.Errorf("read random bytes: %w", err)
+		return nil, logsafe.Errorf("read random bytes: %w", err)
 	}
 	return &Profile{
 		ID: idEncoding.EncodeToString(id), Name: name, Status: StatusActive, Version: 1, TokenGeneration: 1,

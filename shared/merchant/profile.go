@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/outgoing"
 )
 
@@ -181,23 +182,23 @@ func (p *Profile) Active() bool { return p.Status == StatusActive }
 // Allows reports whether the merchant may use an operation in a country with an operator. Country and operator are
 // compared without case; "" for either skips its check (charge and SMS name no operator).
 func (p *Profile) Allows(operation, country, operator string) bool {
-	return p.ReasonNotAllowed(operation, country, operator) == ""
+	return p.ReasonNotAllowed(operation, country, operator) == nil
 }
 
-// ReasonNotAllowed returns for the log why Allows is false, and "" if it is true. The arguments come from the tables of
-// operations, countries and operators, never from a request as it was sent.
-func (p *Profile) ReasonNotAllowed(operation, country, operator string) string {
+// ReasonNotAllowed returns for the log why Allows is false, and nil if it is true. The arguments come from the tables
+// of operations, countries and operators, never from a request as it was sent.
+func (p *Profile) ReasonNotAllowed(operation, country, operator string) error {
 	switch {
 	case !p.Active():
-		return "the merchant is suspended"
+		return logsafe.New("the merchant is suspended")
 	case !slices.Contains(p.Operations, operation):
-		return "the profile lacks the operation " + operation
+		return logsafe.Errorf("the profile lacks the operation %s", logsafe.Name(operation))
 	case country != "" && !containsIgnoringCase(p.Countries, country):
-		return "the profile lacks the country " + country
+		return logsafe.Errorf("the profile lacks the country %s", logsafe.Name(country))
 	case operator != "" && !containsIgnoringCase(p.Operators, operator):
-		return "the profile lacks the operator " + operator
+		return logsafe.Errorf("the profile lacks the operator %s", logsafe.Name(operator))
 	}
-	return ""
+	return nil
 }
 
 // DefaultCountry returns the country (alpha-2) of a charge that names none; "" for a merchant without countries.

@@ -2,7 +2,8 @@ package merchant
 
 import (
 	"context"
-	"errors"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // Store reads profiles, for authentication.
@@ -32,8 +33,8 @@ type Registry interface {
 
 // The errors of a Registry.
 var (
-	ErrNameTaken       = errors.New("the merchant name is taken: choose another")
-	ErrIDTaken         = errors.New("the merchant id is taken")
-	ErrVersionConflict = errors.New("another process changed the profile: read it again and repeat the change")
-	ErrNotFound        = errors.New("the profile does not exist")
+	ErrNameTaken       = logsafe.New("the merchant name is taken: choose another")
+	ErrIDTaken         = logsafe.New("the merchant id is taken")
+	ErrVersionConflict = logsafe.New("another process changed the profile: read it again and repeat the change")
+	ErrNotFound        = logsafe.New("the profile does not exist")
 )

@@ -4,11 +4,11 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"time"
 
 	"mobilegateway/shared/keyring"
+	"mobilegateway/shared/logsafe"
 )
 
 // The prefixes of secrets: people and scanners recognise a leaked secret by them.
@@ -45,7 +45,7 @@ var strictBase64 = base64.RawURLEncoding.Strict()
 func newIssuedSecret(prefix, merchantID string, random io.Reader) (string, error) {
 	value := make([]byte, randomSize)
 	if _, err := io.ReadFull(random, value); err != nil {
-		return "", fmt.Errorf("read random bytes: %w", err)
+		return "", logsafe.Errorf("read random bytes: %w", err)
 	}
 	body := prefix + merchantID + "_" + base64.RawURLEncoding.EncodeToString(value)
 	return body + "_" + checksum(body), nil

@@ -5,11 +5,11 @@
 package money
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
 	"mobilegateway/shared/ascii"
+	"mobilegateway/shared/logsafe"
 )
 
 const (
@@ -25,13 +25,13 @@ const (
 var (
 	// ErrFormat: not 1 to 12 digits, optionally with a point and 1 to 48 digits. Signs, exponents, spaces, a bare point
 	// and digits other than 0 to 9 are refused.
-	ErrFormat = errors.New("money: not a plain decimal amount")
+	ErrFormat = logsafe.New("money: not a plain decimal amount")
 	// ErrPrecision: more decimals than the currency has, other than zeros.
-	ErrPrecision = errors.New("money: more decimals than the currency has")
+	ErrPrecision = logsafe.New("money: more decimals than the currency has")
 	// ErrNotPositive: the amount is zero.
-	ErrNotPositive = errors.New("money: amount is not positive")
+	ErrNotPositive = logsafe.New("money: amount is not positive")
 	// ErrExponent: the exponent is outside 0 to MaxExponent, which is a bug of the caller.
-	ErrExponent = errors.New("money: exponent out of range")
+	ErrExponent = logsafe.New("money: exponent out of range")
 )
 
 // Parse reads an amount as minor units of a currency with the exponent: "1.5" with exponent 3 is 1500. Decimals beyond

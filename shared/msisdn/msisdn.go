@@ -5,22 +5,22 @@
 package msisdn
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"mobilegateway/shared/ascii"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 )
 
 // The errors of Parse. Their texts hold no part of the number.
 var (
 	// ErrFormat: something other than digits after an optional leading "+".
-	ErrFormat = errors.New("msisdn: not digits with an optional leading plus")
+	ErrFormat = logsafe.New("msisdn: not digits with an optional leading plus")
 	// ErrCountry: an international number of another country.
-	ErrCountry = errors.New("msisdn: calling code of another country")
+	ErrCountry = logsafe.New("msisdn: calling code of another country")
 	// ErrLength: no national number of the country has this length, or this leading zero.
-	ErrLength = errors.New("msisdn: not a number of the country's plan")
+	ErrLength = logsafe.New("msisdn: not a number of the country's plan")
 )
 
 // Number is a subscriber's number. The zero value means none. Numbers compare with ==.

@@ -16,6 +16,7 @@ import (
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/limit"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/operator"
@@ -168,11 +169,11 @@ const partMCO = "X-Operator-MCO"
 // It is the first in the profile's order that has a platform for it. The error is Forbidden if the merchant may not use
 // the operation there.
 func (p *Pipeline) SelectOperator(ctx context.Context, a *Attempt, operation string, country market.Country) error {
-	if reason := a.Profile.ReasonNotAllowed(operation, country.Alpha2, ""); reason != "" {
+	if reason := a.Profile.ReasonNotAllowed(operation, country.Alpha2, ""); reason != nil {
 		return fault.NotEntitled(reason)
 	}
 	if country.Alpha2 == "" {
-		return fault.NotEntitled("the profile has no country")
+		return fault.NotEntitled(logsafe.New("the profile has no country"))
 	}
 	routes, err := p.Operators.Routes(ctx)
 	if err != nil {
@@ -194,7 +195,8 @@ func (p *Pipeline) SelectOperator(ctx context.Context, a *Attempt, operation str
 	}
 	a.Choice.Refusal = fault.NotAllowed(partMCO, codes)
 	if len(codes) == 0 {
-		a.Choice.Refusal = fault.NotEntitled("no operator of the profile has a platform for " + operation)
+		a.Choice.Refusal = fault.NotEntitled(
+			logsafe.Errorf("no operator of the profile has a platform for %s", logsafe.Name(operation)))
 	}
 	return nil
 }

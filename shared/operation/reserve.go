@@ -11,6 +11,7 @@ import (
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/telemetry"
@@ -128,7 +129,7 @@ func (p *Pipeline) pin(ctx context.Context, a *Attempt, check CheckFunc) error {
 	return nil
 }
 
-var errNoDriver = errors.New("the operator has no driver")
+var errNoDriver = logsafe.New("the operator has no driver")
 
 // resendWindow is how long after its first send a transaction may be sent again to its platform.
 func (p *Pipeline) resendWindow(e *ledger.Entry) time.Duration {
@@ -189,7 +190,7 @@ func (p *Pipeline) release(
 	})
 }
 
-var errCircuitOpen = errors.New("the operator's account does not respond: its circuit is open")
+var errCircuitOpen = logsafe.New("the operator's account does not respond: its circuit is open")
 
 // circuitOf is the circuit of an entry's account and operation.
 func circuitOf(e *ledger.Entry) circuit.Key {

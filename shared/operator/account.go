@@ -1,13 +1,13 @@
 package operator
 
 import (
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
 
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/localhost"
+	"mobilegateway/shared/logsafe"
 )
 
 // The operations that an account serves, as its fields name them.
@@ -93,14 +93,14 @@ func CheckNearBaseURL(text string) error { return checkBaseURL(text, true) }
 func checkBaseURL(text string, acceptsNear bool) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("is not an address of the form https://host/path")
+		return logsafe.New("is not an address of the form https://host/path")
 	}
 	host := u.Hostname()
 	nearEnough := localhost.IsLoopback(host) || acceptsNear && localhost.IsNear(host)
 	if u.Scheme == "https" || u.Scheme == "http" && nearEnough {
 		return nil
 	}
-	return errors.New("is not an https address")
+	return logsafe.New("is not an https address")
 }
 
 // CheckHeaderText refuses a text that no header can carry as it is: an empty one, or one with spaces at its ends,
@@ -109,9 +109,9 @@ func CheckHeaderText(text string) error {
 	unprintable := strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 	switch {
 	case text == "":
-		return errors.New("is empty")
+		return logsafe.New("is empty")
 	case unprintable || strings.TrimSpace(text) != text:
-		return errors.New("has spaces at its ends, or characters that are not printable ASCII")
+		return logsafe.New("has spaces at its ends, or characters that are not printable ASCII")
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func CheckHeaderText(text string) error {
 // after "Bearer", and all that CheckHeaderText refuses.
 func CheckToken(text string) error {
 	if strings.Contains(text, " ") {
-		return errors.New(`has a space: give only the token, without "Bearer"`)
+		return logsafe.New(`has a space: give only the token, without "Bearer"`)
 	}
 	return CheckHeaderText(text)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/base32"
 	"fmt"
 	"io"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // maxShortKey is the length of a KeyShort in characters.
@@ -17,7 +19,7 @@ func NewPaymentKey(form KeyForm, orderID string, random io.Reader) (string, erro
 	case KeyUUID:
 		var b [16]byte
 		if _, err := io.ReadFull(random, b[:]); err != nil {
-			return "", fmt.Errorf("drawing a UUID: %w", err)
+			return "", logsafe.Errorf("drawing a UUID: %w", err)
 		}
 		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil

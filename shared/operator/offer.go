@@ -2,9 +2,9 @@ package operator
 
 import (
 	"context"
-	"errors"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 )
 
 // Charger is implemented by drivers whose platforms offer charges.
@@ -48,6 +48,6 @@ func SendSMS(ctx context.Context, driver Driver, call SMSCall) Result {
 
 // notOffered is the result of an operation that a platform does not offer.
 func notOffered() Result {
-	cause := errors.New("the platform does not offer the operation")
+	cause := logsafe.New("the platform does not offer the operation")
 	return Result{Outcome: NotApplied, Fault: &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}}
 }

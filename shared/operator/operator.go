@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 )
 
 // Outcome is the result of a call (decision "outcomes").
@@ -47,12 +48,12 @@ type Result struct {
 var (
 	// ErrNoUnits is in a NotApplied refusal of an account that has no units left, or no contract for them. The
 	// credentials are good. The refusal is not stored, because the same request succeeds after a top-up.
-	ErrNoUnits = errors.New("the operator's account has no units left: buy units")
+	ErrNoUnits = logsafe.New("the operator's account has no units left: buy units")
 	// ErrUnmappedCode is in a NotApplied refusal by a code that the driver does not know. The credentials may be good.
-	ErrUnmappedCode = errors.New("the operator refused with a code that its driver does not know")
+	ErrUnmappedCode = logsafe.New("the operator refused with a code that its driver does not know")
 	// ErrCredentialsRefused means that the operator refused our credentials. It matters with Unknown: each
 	// IntegrationRejected without one of the others counts as refused credentials anyway.
-	ErrCredentialsRefused = errors.New("the operator refused our credentials")
+	ErrCredentialsRefused = logsafe.New("the operator refused our credentials")
 )
 
 // Call is the part of a call that is common to all operations.
@@ -143,7 +144,7 @@ type StatusResponse struct {
 }
 
 // ErrUnknownStatus is the cause of a lookup whose response has a status that the driver does not know.
-var ErrUnknownStatus = errors.New("the operator returned an unknown status")
+var ErrUnknownStatus = logsafe.New("the operator returned an unknown status")
 
 // Responded reports whether the platform responded to the lookup as to a request with valid credentials.
 func (r StatusResponse) Responded() bool {

@@ -2,13 +2,14 @@ package outgoing
 
 import (
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 	"syscall"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // Limits of a connection. The context of the request limits the whole exchange.
@@ -30,9 +31,9 @@ const (
 // The client's own errors, for errors.Is.
 var (
 	// ErrForbiddenAddress means that the name resolved to a forbidden address.
-	ErrForbiddenAddress = errors.New("the address is private or special")
+	ErrForbiddenAddress = logsafe.New("the address is private or special")
 	// ErrNotHTTPS means that the URL is not https.
-	ErrNotHTTPS = errors.New("the connection would not be encrypted")
+	ErrNotHTTPS = logsafe.New("the connection would not be encrypted")
 )
 
 // NewClient makes an HTTP client for URLs that passed CheckNotificationURL. It checks every address before it connects,

@@ -9,13 +9,13 @@ package strictjson
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 )
 
 // MaxDepth is the limit of nested objects and arrays, the root included.
@@ -26,12 +26,12 @@ const BodyPart = "body"
 
 // The causes of a refused body, for the log.
 var (
-	errNotUTF8       = errors.New("not UTF-8")
-	errNotJSON       = errors.New("not one JSON value")
-	errLoneSurrogate = errors.New("half of a surrogate pair")
-	errNotObject     = errors.New("root is not an object")
-	errTooDeep       = errors.New("too many levels")
-	errDuplicateKey  = errors.New("key twice in an object")
+	errNotUTF8       = logsafe.New("not UTF-8")
+	errNotJSON       = logsafe.New("not one JSON value")
+	errLoneSurrogate = logsafe.New("half of a surrogate pair")
+	errNotObject     = logsafe.New("root is not an object")
+	errTooDeep       = logsafe.New("too many levels")
+	errDuplicateKey  = logsafe.New("key twice in an object")
 )
 
 // Parse reads a body whose root is an object. Every error is a *fault.Fault of kind InvalidPart. Its part is "body", or

@@ -2,12 +2,12 @@ package strictjson
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 )
 
 // MaxNumberCharacters is the limit of an amount's text, far above the limits of package money.
@@ -15,11 +15,11 @@ const MaxNumberCharacters = 64
 
 // The causes of a refused part, for the log, without its value.
 var (
-	errWrongType        = errors.New("wrong JSON type")
-	errEmpty            = errors.New("empty")
-	errTooLong          = errors.New("too long")
-	errControlCharacter = errors.New("control character")
-	errItemCount        = errors.New("number of items")
+	errWrongType        = logsafe.New("wrong JSON type")
+	errEmpty            = logsafe.New("empty")
+	errTooLong          = logsafe.New("too long")
+	errControlCharacter = logsafe.New("control character")
+	errItemCount        = logsafe.New("number of items")
 )
 
 // Reader returns the parts of a body and keeps the first fault. Callers read the parts in the specification's order,

@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/shared/apigw"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/merchant"
 	"mobilegateway/shared/strictjson"
@@ -40,11 +41,11 @@ func OptionalHeader(req *apigw.Request, doc *strictjson.Reader, name string) str
 	value := req.Header(name)
 	switch {
 	case req.HasConflictingHeader(name):
-		doc.RecordFault(fault.BrokenRule(name, "two different values"))
+		doc.RecordFault(fault.BrokenRule(name, logsafe.New("two different values")))
 	case len(value) > maxHeaderBytes:
-		doc.RecordFault(fault.BrokenRule(name, "too long"))
+		doc.RecordFault(fault.BrokenRule(name, logsafe.New("too long")))
 	case strings.ContainsFunc(value, isUnprintable):
-		doc.RecordFault(fault.BrokenRule(name, "not printable ASCII"))
+		doc.RecordFault(fault.BrokenRule(name, logsafe.New("not printable ASCII")))
 	}
 	return value
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // Limits of an attempt.
@@ -35,7 +37,7 @@ const (
 
 // ErrCutOff is the cause of a context whose caller cannot wait longer for a response, although the server may still be
 // within the attempt's own timeout. Such an attempt is CutOff, which is not a failure of the server.
-var ErrCutOff = errors.New("webhook: no response within the caller's time")
+var ErrCutOff = logsafe.New("webhook: no response within the caller's time")
 
 // Request is one notification to post.
 type Request struct {
@@ -151,7 +153,7 @@ func (s *Sender) post(ctx context.Context, r Request, at time.Time) Result {
 func isCutOff(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrCutOff) }
 
 // errLate ends a request whose NotAfter has passed before its body was sent.
-var errLate = errors.New("webhook: the time of the attempt is over")
+var errLate = logsafe.New("webhook: the time of the attempt is over")
 
 // timelyReader reads a body, and fails once notAfter has passed by the wall clock. The clock is read last before the
 // bytes leave, because the timers of a frozen function do not advance.

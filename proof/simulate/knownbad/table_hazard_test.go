@@ -169,7 +169,7 @@ var hazardVariants = []variant{
 		world:      choices{"has a removed account": last, "account removed manually": last},
 		edits: []edit{{
 			"shared/operator/credentials/credentials.go",
-			"return Account{}, errors.New(\"the operator's account is not in the credentials: add it\")",
+			"return Account{}, logsafe.New(\"the operator's account is not in the credentials: add it\")",
 			"stored = p.Accounts[p.CurrentID]",
 		}},
 	},

@@ -215,7 +215,7 @@ var notificationVariants = []variant{
 		world:      serverDown(1),
 		edits: []edit{{
 			courierFile, "Body: NotificationBody(e, n, c.BaseURL), ",
-			"Body: fmt.Appendf(NotificationBody(e, n, c.BaseURL), \"%*s\", n.Attempts, \"\"), ",
+			"Body: append(NotificationBody(e, n, c.BaseURL), []byte(\"          \")[:min(n.Attempts, 10)]...), ",
 		}},
 	},
 	{

@@ -150,7 +150,7 @@ var outcomeVariants = []variant{
 	{
 		name: "garbage-is-success", breaks: "any 2xx response counts as a success", invariants: []int{1},
 		edits: []edit{{
-			classifyFile, "return upstream.Unknown(fmt.Errorf(\"the operator's response %d lacks fields of a " +
+			classifyFile, "return upstream.Unknown(logsafe.Errorf(\"the operator's response %d lacks fields of a " +
 				"success\", x.Status))",
 			"return operator.Result{Outcome: operator.Succeeded}",
 		}},

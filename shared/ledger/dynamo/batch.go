@@ -3,13 +3,12 @@ package dynamo
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 )
 
 // maxBatchRounds bounds the calls of GetAll for one batch: DynamoDB leaves keys out while it throttles.
@@ -31,7 +30,7 @@ func NewBatchReader(client dynamoitem.BatchGetter, table string) *BatchReader {
 // readBatch begins each error of a batch. errThrottled is that of one from which DynamoDB has left keys out each time.
 const readBatch = "ledger: reading several entries"
 
-var errThrottled = errors.New("the table throttles batches")
+var errThrottled = logsafe.New("the table throttles batches")
 
 // GetAll implements ledger.BatchReader: one GetBatch for each 100 keys, and one more for keys that DynamoDB leaves out.
 func (r *BatchReader) GetAll(ctx context.Context, keys []ledger.Key) ([]*ledger.Entry, error) {
@@ -77,7 +76,7 @@ func (r *BatchReader) GetBatch(
 	for _, stored := range items {
 		e, err := Decode(stored)
 		if err != nil {
-			return nil, nil, dynamoitem.DescribeError(readBatch, fmt.Errorf("%w: %s: %w", ledger.ErrUndecodable,
+			return nil, nil, dynamoitem.DescribeError(readBatch, logsafe.Errorf("%w: %s: %w", ledger.ErrUndecodable,
 				dynamoitem.ReadText(stored, dynamoitem.KeyAttribute), err))
 		}
 		found[e.Key] = e

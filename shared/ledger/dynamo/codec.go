@@ -1,8 +1,6 @@
 package dynamo
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 )
 
 // Names of the attributes that keys, indexes, conditions and the stream's filter use.
@@ -175,7 +174,7 @@ func Decode(item dynamoitem.Item) (*ledger.Entry, error) {
 			continue
 		}
 		if err := f.decode(e, value); err != nil {
-			return nil, fmt.Errorf("ledger: decoding a %s: %w", key.Kind, err)
+			return nil, logsafe.Errorf("ledger: decoding a %s: %w", logsafe.Name(key.Kind), err)
 		}
 	}
 	if len(extra) > 0 {
@@ -193,6 +192,6 @@ func decodeKey(item dynamoitem.Item) (ledger.Key, error) {
 	return ledger.Key{Kind: ledger.Kind(kind), ID: id}, nil
 }
 
-var errNoKey = errors.New("ledger: the item has no entry's key")
+var errNoKey = logsafe.New("ledger: the item has no entry's key")
 
 func dueShard(shard int) types.AttributeValue { return dynamoitem.Text(strconv.Itoa(shard)) }

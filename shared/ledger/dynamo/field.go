@@ -2,8 +2,6 @@ package dynamo
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/shared/dynamoitem"
+	"mobilegateway/shared/logsafe"
 )
 
 // field maps one field of an entry to one attribute of its item. The type of the field decides the type of the
@@ -25,14 +24,14 @@ type field struct {
 }
 
 var (
-	errOtherType = errors.New("of another type than ours")
-	errNotJSON   = errors.New("not the expected JSON")
-	errNotNumber = errors.New("not a whole number")
+	errOtherType = logsafe.New("of another type than ours")
+	errNotJSON   = logsafe.New("not the expected JSON")
+	errNotNumber = logsafe.New("not a whole number")
 )
 
 // fail names the attribute, and contains no value.
 func (f field) fail(err error) error {
-	return fmt.Errorf("attribute %s (%s): %w", f.name, f.longName, err)
+	return logsafe.Errorf("attribute %s: %w", logsafe.Name(f.name+" ("+f.longName+")"), err)
 }
 
 // encode returns the attribute's value, nil for an empty field: it is not stored.

@@ -2,12 +2,11 @@ package dynamo
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 )
 
 // maxImageDepth bounds the nesting of a stream's image. Our attributes do not nest; those of a later version may.
@@ -23,7 +22,7 @@ func DecodeImage(image []byte) (*ledger.Entry, error) {
 	return Decode(item)
 }
 
-var errImage = errors.New("ledger: not the image of an item")
+var errImage = logsafe.New("ledger: not the image of an item")
 
 // imageMap reads an object of named values.
 func imageMap(content json.RawMessage, depth int) (item, error) {
@@ -78,7 +77,7 @@ func imageValue(typed typedValue, depth int) (types.AttributeValue, error) {
 			items, err := imageList(content, depth+1)
 			return &types.AttributeValueMemberL{Value: items}, err
 		default:
-			return nil, fmt.Errorf("%w: a value of type %.4q", errImage, kind)
+			return nil, logsafe.Errorf("%w: a value of type %.4q", errImage, kind)
 		}
 	}
 	return nil, errImage
@@ -101,7 +100,7 @@ func scalar[T any](wrap func(T) types.AttributeValue) func(json.RawMessage) (typ
 	return func(content json.RawMessage) (types.AttributeValue, error) {
 		var value T
 		if json.Unmarshal(content, &value) != nil {
-			return nil, fmt.Errorf("%w: a value of type %T", errImage, value)
+			return nil, logsafe.Errorf("%w: a value of type %s", errImage, logsafe.TypeOf(value))
 		}
 		return wrap(value), nil
 	}

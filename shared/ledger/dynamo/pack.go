@@ -3,7 +3,8 @@ package dynamo
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // packed is a response's body. It has a short stored form, because it is the largest part of an item, and DynamoDB
@@ -45,8 +46,8 @@ const packDictionary = `{"outboundSMSMessageRequest":{"address":["acr:X-Operator
 	`"resourceURL":"https:///payment/v1/acr%3AOperatorAPIToken/transactions/amount/"}}`
 
 var (
-	errPacked  = errors.New("not a packed body")
-	errTooLong = errors.New("a packed body of more than the limit")
+	errPacked  = logsafe.New("not a packed body")
+	errTooLong = logsafe.New("a packed body of more than the limit")
 )
 
 // plain returns the body as it is, the stored form that each program reads. Only a body that would be taken for the

@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ import (
 
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 )
 
 type (
@@ -163,7 +163,7 @@ func (s *Store) ClaimReference(ctx context.Context, charge *ledger.Entry) (strin
 	}
 	owner := dynamoitem.ReadText(stored, attributeChargeID)
 	if owner == "" {
-		return "", dynamoitem.DescribeError(action, errors.New("the stored reference names no charge"))
+		return "", dynamoitem.DescribeError(action, logsafe.New("the stored reference names no charge"))
 	}
 	return owner, nil
 }
@@ -190,7 +190,7 @@ func (s *Store) Get(ctx context.Context, key ledger.Key) (*ledger.Entry, error) 
 	}
 	e, err := Decode(stored)
 	if err != nil {
-		return nil, dynamoitem.DescribeError(action, fmt.Errorf("%w: %w", ledger.ErrUndecodable, err))
+		return nil, dynamoitem.DescribeError(action, logsafe.Errorf("%w: %w", ledger.ErrUndecodable, err))
 	}
 	return e, nil
 }
@@ -332,7 +332,7 @@ func decodeDayKey(of item, in time.Time) (ledger.DayKey, error) {
 	}
 	at, err := time.Parse(ledger.DaySortLayout, dynamoitem.ReadText(of, attributeDaySort))
 	if err != nil {
-		return ledger.DayKey{}, errors.New("an item of the index has no time")
+		return ledger.DayKey{}, logsafe.New("an item of the index has no time")
 	}
 	sinceMidnight := at.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)) // the date of a parsed time without one
 	return ledger.DayKey{Key: key, CreatedAt: in.UTC().Truncate(day).Add(sinceMidnight)}, nil
@@ -344,7 +344,7 @@ func startKey(partition types.AttributeValue, cursor string) (item, error) {
 	start := dynamoitem.Key(key)
 	_, notKey := decodeKey(start)
 	if _, err := time.Parse(ledger.DaySortLayout, sort); err != nil || notKey != nil {
-		return nil, errors.New("not a cursor of this list")
+		return nil, logsafe.New("not a cursor of this list")
 	}
 	start[attributeMerchantDay], start[attributeDaySort] = partition, dynamoitem.Text(sort)
 	return start, nil

@@ -9,7 +9,6 @@ package dynamo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"mobilegateway/shared/dailyamount"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/limit"
+	"mobilegateway/shared/logsafe"
 )
 
 // Client is the part of the DynamoDB client that the store uses.
@@ -186,7 +186,7 @@ func rejectionResult(cancelled *types.TransactionCanceledException) (dailyamount
 		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
 			return dailyamount.AdjustmentResult{}, dailyamount.ErrConflict
 		default:
-			err := fmt.Errorf("limit: adjusting a daily amount: the table returned %s", code)
+			err := logsafe.Errorf("limit: adjusting a daily amount: the table returned %s", logsafe.Code(code))
 			return dailyamount.AdjustmentResult{}, err
 		}
 	}

@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/shared/dynamoitem"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 )
 
@@ -57,7 +57,7 @@ func (r *Registry) Create(ctx context.Context, p *merchant.Profile) error {
 		return createError(p, document, cancelled)
 	}
 	if err != nil {
-		return fmt.Errorf("create a merchant: %w", err)
+		return logsafe.Errorf("create a merchant: %w", err)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func createError(p *merchant.Profile, document []byte, cancelled *types.Transact
 	case conditionFailed(name), conditionFailed(profile):
 		return merchant.ErrIDTaken
 	}
-	return fmt.Errorf("create a merchant: %w", cancelled)
+	return logsafe.Errorf("create a merchant: %w", cancelled)
 }
 
 func conditionFailed(reason types.CancellationReason) bool {
@@ -120,7 +120,7 @@ func updateError(err error, document []byte) error {
 	case err == nil:
 		return nil
 	case !errors.As(err, &conditionFailure):
-		return fmt.Errorf("update a merchant: %w", err)
+		return logsafe.Errorf("update a merchant: %w", err)
 	case len(conditionFailure.Item) == 0:
 		return merchant.ErrNotFound
 	case dynamoitem.ReadText(conditionFailure.Item, attributeDocument) == string(document):
@@ -148,7 +148,7 @@ func (r *Registry) IDs(ctx context.Context) ([]string, error) {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list the merchants: %w", err)
+			return nil, logsafe.Errorf("list the merchants: %w", err)
 		}
 		for _, item := range page.Items {
 			ids = append(ids, strings.TrimPrefix(dynamoitem.ReadText(item, dynamoitem.KeyAttribute), profilePrefix))

@@ -7,9 +7,9 @@ package dynamo
 
 import (
 	"context"
-	"fmt"
 
 	"mobilegateway/shared/dynamoitem"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/merchant"
 )
 
@@ -53,7 +53,7 @@ func DecodeProfile(item dynamoitem.Item, id string) (*merchant.Profile, error) {
 		return nil, err
 	}
 	if profile.ID != id {
-		return nil, fmt.Errorf("the item of merchant %s contains the profile of another merchant", id)
+		return nil, logsafe.Errorf("the item of merchant %s contains the profile of another merchant", id)
 	}
 	return profile, nil
 }
@@ -62,7 +62,7 @@ func DecodeProfile(item dynamoitem.Item, id string) (*merchant.Profile, error) {
 func (s *Store) get(ctx context.Context, key string) (dynamoitem.Item, error) {
 	item, err := dynamoitem.Get(ctx, s.client, s.table, key)
 	if err != nil {
-		return nil, fmt.Errorf("read from the merchant table: %w", err)
+		return nil, logsafe.Errorf("read from the merchant table: %w", err)
 	}
 	return item, nil
 }

@@ -2,12 +2,12 @@ package carrierapi
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -53,14 +53,14 @@ func accountFields() []operator.AccountField {
 
 func checkWord(text string) error {
 	if !upstream.IsIdentifier(text) {
-		return errors.New("has other characters than letters, digits, _ and -")
+		return logsafe.New("has other characters than letters, digits, _ and -")
 	}
 	return nil
 }
 
 func checkSuccess(text string) error {
 	if text != "200" && text != "201" {
-		return errors.New("is not 200 or 201")
+		return logsafe.New("is not 200 or 201")
 	}
 	return nil
 }
@@ -80,14 +80,14 @@ func headerName(target credentials.Account, name string) string {
 func checkSender(text string) error {
 	digits, isNumber := strings.CutPrefix(text, "tel:+")
 	if !isNumber || len(digits) > 15 || !ascii.IsDigits(digits) {
-		return errors.New("is not a sender of the form tel:+2250000")
+		return logsafe.New("is not a sender of the form tel:+2250000")
 	}
 	return nil
 }
 
 func checkSenderName(text string) error {
 	if strings.TrimSpace(text) == "" {
-		return errors.New("is empty")
+		return logsafe.New("is empty")
 	}
 	return nil
 }

@@ -9,13 +9,12 @@ package carrierapi
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -43,7 +42,7 @@ func (d *Driver) AccountFields() []operator.AccountField { return accountFields(
 func (d *Driver) FindAccount(ctx context.Context, platform, id string) (string, error) {
 	found, err := d.accounts.Find(ctx, platform, id)
 	if err == nil && operator.CheckToken(found.Field(fieldAccessToken)) != nil {
-		err = errors.New("the operator's account has no usable access_token")
+		err = logsafe.New("the operator's account has no usable access_token")
 	}
 	if err != nil {
 		return "", &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
@@ -72,7 +71,7 @@ func (d *Driver) execute(ctx context.Context, call operator.Call, p callProtocol
 	success := sent.Account.Field(fieldSuccess)
 	switch {
 	case result.Outcome == operator.Succeeded && success != "" && success != strconv.Itoa(sent.Status):
-		err = fmt.Errorf("the operator responded %d, and a success is %s", sent.Status, success)
+		err = logsafe.Errorf("the operator responded %d, and a success is %s", sent.Status, logsafe.Name(success))
 		response = operator.PayResponse{Result: upstream.Unknown(err)}
 	case namesOwnWord(sent.Account.Field(fieldHeaderPrefix), sent.Account.Field(fieldPathWord), result.Fault):
 		*result = upstream.NotApplied(fault.IntegrationRejected, result.Fault.Cause)

@@ -1,13 +1,13 @@
 package carrierapi
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
@@ -42,11 +42,11 @@ func classifyFailure(x upstream.Exchange) operator.Result {
 		return result
 	}
 	if x.IsSuccess() {
-		return upstream.Unknown(fmt.Errorf("the operator's response %d lacks fields of a success", x.Status))
+		return upstream.Unknown(logsafe.Errorf("the operator's response %d lacks fields of a success", x.Status))
 	}
 	exception, isRequestError := requestError(x)
 	if !isRequestError {
-		return upstream.Unknown(fmt.Errorf("the operator's response %d has no requestError", x.Status))
+		return upstream.Unknown(logsafe.Errorf("the operator's response %d has no requestError", x.Status))
 	}
 	result := classifyException(x, exception)
 	result.Code = operator.KnownCode(exception.MessageID, oneapi.IsMessageID(exception.MessageID))
@@ -55,7 +55,7 @@ func classifyFailure(x upstream.Exchange) operator.Result {
 
 // classifyException maps a response with a requestError.
 func classifyException(x upstream.Exchange, exception *fault.OperatorException) operator.Result {
-	cause := fmt.Errorf("the operator responded %d %s", x.Status, exception.MessageID)
+	cause := logsafe.Errorf("the operator responded %d %s", x.Status, logsafe.Code(exception.MessageID))
 	isClientError := x.Status >= 400 && x.Status <= 499
 	switch {
 	case isClientError && slices.Contains(finalRefusals, exception.MessageID):
@@ -119,7 +119,7 @@ func requestError(x upstream.Exchange) (*fault.OperatorException, bool) {
 func outcomeAfterRetry(result operator.Result) operator.Result {
 	switch {
 	case result.Outcome == operator.NotApplied:
-		return upstream.Unknown(fmt.Errorf("the connection of the first attempt was cut: %w", result.Fault.Cause))
+		return upstream.Unknown(logsafe.Errorf("the connection of the first attempt was cut: %w", result.Fault.Cause))
 	case result.DuplicateKey:
 		result.Outcome, result.Fault = operator.Succeeded, nil
 	}

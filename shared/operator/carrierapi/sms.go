@@ -2,11 +2,11 @@ package carrierapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -36,7 +36,7 @@ func (d *Driver) SendUserSMS(ctx context.Context, call operator.UserSMSCall) ope
 	build := func(target credentials.Account) (upstream.Request, error) {
 		sender := target.Field(fieldUserSMSSender + strings.ToUpper(call.Country))
 		if sender == "" {
-			return upstream.Request{}, errors.New("the operator's account has no user_sms.sender for the country")
+			return upstream.Request{}, logsafe.New("the operator's account has no user_sms.sender for the country")
 		}
 		sms := operator.SMSCall{
 			Call:       call.Call,

@@ -10,13 +10,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 	"sync"
 	"time"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/secret"
 )
@@ -39,7 +39,7 @@ func (a Account) BaseURL() string { return strings.TrimRight(a.fields["base_url"
 // Without them the operator would refuse a correct request of the merchant.
 func (a Account) CheckUsable(fields []operator.AccountField, operation, country string) error {
 	if unusable := operator.UnusableFields(fields, operation, country, a.Field); unusable != nil {
-		return fmt.Errorf("the operator's account has no usable %s", strings.Join(unusable, ", "))
+		return logsafe.Errorf("the operator's account has no usable %s", logsafe.Name(strings.Join(unusable, ", ")))
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (r *Reader) Routes(ctx context.Context) (operator.Routes, error) {
 
 func rejected(err error) error { return &fault.Fault{Kind: fault.IntegrationRejected, Cause: err} }
 
-var errUnreadable = errors.New("the operators' credentials cannot be read")
+var errUnreadable = logsafe.New("the operators' credentials cannot be read")
 
 // Find returns a platform's account by its id, the current one for "". The secret is refreshed once (the cache limits
 // the rate) if the cached one lacks the account, or is older than unprovenLifetime and not proven to work.
@@ -158,22 +158,22 @@ func (r *Reader) selectAccount(raw []byte, platform, id string) (Account, error)
 	platform = strings.ToLower(platform)
 	p, ok := doc.platforms[platform]
 	if !ok {
-		return Account{}, errors.New("the operator has no credentials: add an account")
+		return Account{}, logsafe.New("the operator has no credentials: add an account")
 	}
 	id = strings.TrimPrefix(cmp.Or(id, p.CurrentID), platform+"/") // pins have an id from before routes without it
 	stored, ok := p.Accounts[id]
 	former, isFormer := p.Accounts[platform+"/"+id]
 	switch {
 	case ok && isFormer:
-		return Account{}, errors.New("two ids name the operator's account: remove one of them")
+		return Account{}, logsafe.New("two ids name the operator's account: remove one of them")
 	case isFormer:
 		stored = former
 	case !ok:
-		return Account{}, errors.New("the operator's account is not in the credentials: add it")
+		return Account{}, logsafe.New("the operator's account is not in the credentials: add it")
 	}
 	found := Account{platform, id, version, ReadFields(stored)}
 	if r.checkBaseURL(found.BaseURL()) != nil {
-		return Account{}, errors.New("the operator's account has no usable base_url")
+		return Account{}, logsafe.New("the operator's account has no usable base_url")
 	}
 	return found, nil
 }
@@ -210,7 +210,7 @@ func (r *Reader) parse(raw []byte) (doc *document, version int, err error) {
 		ByOperator map[string][]operator.Route `json:"routes"`
 	}
 	if json.Unmarshal(raw, &parsed.platforms) != nil || parsed.platforms == nil || json.Unmarshal(raw, &routes) != nil {
-		return nil, 0, errors.New("operator credentials are not valid JSON of their form") // err may quote them
+		return nil, 0, logsafe.New("operator credentials are not valid JSON of their form") // err may quote them
 	}
 	delete(parsed.platforms, routesKey)
 	parsed.routes.ByOperator = routes.ByOperator

@@ -11,8 +11,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,6 +20,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
@@ -108,7 +107,7 @@ func buildPayment(_ credentials.Account, call operator.PayCall) (upstream.Reques
 	exponent, _ := market.CurrencyExponent(currency)
 	minor, err := money.Parse(call.Amount, exponent)
 	if call.Currency != currency {
-		err = errors.New("the platform has no other currency than TND")
+		err = logsafe.New("the platform has no other currency than TND")
 	}
 	if err != nil {
 		return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
@@ -136,7 +135,7 @@ func isKeyRefused(x upstream.Exchange) bool { return x.IsUnauthorized() && hasMe
 // readPage reads the response to a request for a page. A flag of success that is not true beside a page contradicts it:
 // the payer may be able to pay. A failure does not count before mayFailAt.
 func readPage(x upstream.Exchange, key string, mayFailAt time.Time) operator.PayResponse {
-	cause := fmt.Errorf("the operator responded %d", x.Status)
+	cause := logsafe.Errorf("the operator responded %d", x.Status)
 	result := upstream.Unknown(cause)
 	doc, isDocument := x.Document()
 	if !isDocument {
@@ -180,7 +179,7 @@ var statuses = map[string]ledger.Status{
 // there is no lookup. A payment that Flouci forgot must not expire: only the check of an account finds none.
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
 	if call.DriverData == "" {
-		return operator.StatusResponse{Cause: errors.New("the payment has no id: its response was lost")}
+		return operator.StatusResponse{Cause: logsafe.New("the payment has no id: its response was lost")}
 	}
 	return d.SendLookup(ctx, call.Call, newLookup(call, d.now()))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ascii"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -72,7 +73,7 @@ func accountFields() []operator.AccountField {
 // checkAPIUser accepts the characters of a UUID: a colon would end the user's name in the header.
 func checkAPIUser(text string) error {
 	if len(text) != 36 || !ascii.ConsistsOf(text, ascii.Digits+"abcdefABCDEF-") {
-		return errors.New("is not a UUID")
+		return logsafe.New("is not a UUID")
 	}
 	return nil
 }

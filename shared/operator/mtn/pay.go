@@ -10,6 +10,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -72,9 +73,9 @@ func buildPayment(account credentials.Account, call operator.PayCall) (upstream.
 // classifyPayment maps the response to a request to pay. Business errors come with 500, so their code decides.
 func classifyPayment(x upstream.Exchange) operator.PayResponse {
 	code := x.ErrorCode("code")
-	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
+	cause := logsafe.Errorf("the operator responded %d %s", x.Status, logsafe.Code(code))
 	if isTokenRefused(x) {
-		cause = fmt.Errorf("%w: %w", operator.ErrCredentialsRefused, cause)
+		cause = logsafe.Errorf("%w: %w", operator.ErrCredentialsRefused, cause)
 	}
 	result := upstream.Unknown(cause)
 	switch {

@@ -11,12 +11,12 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -51,7 +51,7 @@ func accountFields() []operator.AccountField {
 func checkDigits(count int) func(string) error {
 	return func(text string) error {
 		if len(text) != count || !ascii.IsDigits(text) {
-			return fmt.Errorf("is not %d digits", count)
+			return logsafe.Errorf("is not %d digits", count)
 		}
 		return nil
 	}
@@ -82,7 +82,7 @@ func (d *Driver) Prepare(ctx context.Context, call operator.PayCall) (string, op
 	if x.IsRefused() {
 		kind = fault.IntegrationRejected
 	}
-	cause := fmt.Errorf("mp/init responded %d without a payToken", x.Status)
+	cause := logsafe.Errorf("mp/init responded %d without a payToken", x.Status)
 	result := upstream.NotApplied(kind, errors.Join(cause, x.Err))
 	result.HTTPStatus = x.Status
 	return "", result

@@ -2,8 +2,6 @@ package orangecm
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
@@ -98,7 +97,7 @@ func wso2Refusal(x upstream.Exchange) string {
 	return code
 }
 
-var errNoPayToken = errors.New("the payment has no payToken")
+var errNoPayToken = logsafe.New("the payment has no payToken")
 
 // codeAccepted is the inittxnstatus of an accepted payment, and the confirmtxnstatus of a successful one.
 const codeAccepted = "200"
@@ -113,13 +112,14 @@ func knownCode(code string) string {
 
 // classifyPayment maps a response to mp/pay. A refusal comes with 400, or with 200. A used payToken is 422.
 func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
-	cause := fmt.Errorf("mp/pay responded %d", x.Status)
+	cause := logsafe.Errorf("mp/pay responded %d", x.Status)
 	if code := wso2Refusal(x); code != "" {
 		kind := fault.IntegrationRejected
 		if strings.HasPrefix(code, "9008") {
 			kind = fault.OperatorUnavailable
 		}
-		result := upstream.NotApplied(kind, fmt.Errorf("%w with the API gateway's code %s", cause, code))
+		result := upstream.NotApplied(kind, logsafe.Errorf("%w with the API gateway's code %s", cause,
+			logsafe.Code(code)))
 		result.Code = code
 		return result
 	}
@@ -141,11 +141,11 @@ func classifyPayment(x upstream.Exchange, payToken string) operator.Result {
 	case x.IsSuccess() && isOurs && isPending && p.initCode == codeAccepted:
 		return operator.Result{Outcome: operator.Succeeded, OperatorReference: p.transactionID}
 	case reason != "" && isFailed && p.transactionID == "" && (isOurs || p.payToken == ""):
-		result := upstream.Refused(reason, x.Status, fmt.Errorf("%w with %s", cause, p.initCode))
+		result := upstream.Refused(reason, x.Status, logsafe.Errorf("%w with %s", cause, logsafe.Code(p.initCode)))
 		result.Code = p.initCode
 		return result
 	case len(p.initCode) <= 7 && strings.Trim(p.initCode, "0123456789") == "": // no number of a person
-		cause = fmt.Errorf("%w with inittxnstatus %q", cause, p.initCode)
+		cause = logsafe.Errorf("%w with inittxnstatus %q", cause, logsafe.Code(p.initCode))
 	}
 	result := upstream.Unknown(cause)
 	result.Code = knownCode(p.initCode)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
 )
@@ -20,14 +21,16 @@ func (d *Driver) CheckAccount(
 	case unsent != nil:
 		return nil, unsent
 	case x.Err != nil, isTokenRefusal(x):
-		return nil, errors.Join(fmt.Errorf("the balance responded %d %s", x.Status, gatewayCode(x)), x.Err)
+		return nil, errors.Join(logsafe.Errorf("the balance responded %d %s", x.Status, logsafe.Code(gatewayCode(x))),
+			x.Err)
 	}
 	var contracts []struct {
 		Country string `json:"country"`
 		Units   int    `json:"availableUnits"`
 	}
 	if !x.IsSuccess() || json.Unmarshal(x.Body, &contracts) != nil || contracts == nil {
-		note := fmt.Sprintf("the balance responded %d %s: see it in Orange's portal", x.Status, gatewayCode(x))
+		note := fmt.Sprintf("the balance responded %d %s: see it in Orange's portal", x.Status,
+			logsafe.Code(gatewayCode(x)))
 		return []string{note}, nil
 	}
 	alpha3 := map[string]string{"CI": "CIV", "CD": "COD", "CM": "CMR", "SN": "SEN", "TN": "TUN", "BF": "BFA"}
@@ -40,7 +43,7 @@ func (d *Driver) CheckAccount(
 		}
 		notes = append(notes, fmt.Sprintf("%s has %d units left", s.Country, units))
 		if units <= 0 {
-			err = errors.Join(err, fmt.Errorf("%s: %w", s.Country, operator.ErrNoUnits))
+			err = errors.Join(err, logsafe.Errorf("%s: %w", logsafe.Name(s.Country), operator.ErrNoUnits))
 		}
 	}
 	return notes, err

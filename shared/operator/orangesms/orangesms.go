@@ -7,7 +7,6 @@ package orangesms
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/msisdn"
 	"mobilegateway/shared/operator"
@@ -58,7 +58,7 @@ func accountFields() []operator.AccountField {
 // checkSender accepts Orange's sender addresses. They are not telephone numbers of the country's plan.
 func checkSender(text string) error {
 	if _, isSender := msisdn.ParseSender(text); !isSender {
-		return errors.New("is not a sender of the form tel:+2250000")
+		return logsafe.New("is not a sender of the form tel:+2250000")
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func checkSender(text string) error {
 func checkApprovedNames(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		if operator.CheckHeaderText(name) != nil || utf8.RuneCountInString(name) > maxSenderName {
-			return errors.New("is not names of at most 11 characters with commas between them")
+			return logsafe.New("is not names of at most 11 characters with commas between them")
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func newMessage(account credentials.Account, call operator.SMSCall) (message, *f
 			country.NationalLengths[0])
 		return message{}, fault.NotAllowed(partRecipient, []string{form})
 	case checkSender(sender) != nil:
-		cause := errors.New("the operator's account has no usable sender for the country")
+		cause := logsafe.New("the operator's account has no usable sender for the country")
 		return message{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}
 	case call.Sender != sender:
 		return message{}, fault.NotAllowed(partSender, []string{sender})
@@ -135,7 +135,7 @@ func refuseName(approved, allowed []string) *fault.Fault {
 		return len(allowed) > 0 && !slices.Contains(allowed, name)
 	})
 	if len(working) == 0 {
-		return fault.BrokenRule(partSenderName, "no name of the merchant is approved for the account")
+		return fault.BrokenRule(partSenderName, logsafe.New("no name of the merchant is approved for the account"))
 	}
 	return fault.NotAllowed(partSenderName, working)
 }
@@ -151,7 +151,7 @@ func (d *Driver) CheckMessage(ctx context.Context, call operator.SMSCall) *fault
 // SendSMS sends a message. A success has the id that the receipts name.
 func (d *Driver) SendSMS(ctx context.Context, call operator.SMSCall) operator.Result {
 	if call.MayRepeat {
-		return upstream.Unknown(errors.New("an earlier attempt may have sent the message, and orange-sms has no key"))
+		return upstream.Unknown(logsafe.New("an earlier attempt may have sent the message, and orange-sms has no key"))
 	}
 	recipient, _ := recipientOf(call)
 	return d.SendTransaction(ctx, call.Call, func(account credentials.Account) (upstream.Request, *fault.Fault) {

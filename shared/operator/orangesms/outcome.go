@@ -1,7 +1,6 @@
 package orangesms
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/oneapi"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
@@ -18,7 +18,7 @@ import (
 // classifyMessage maps a response to a message to the recipient (an address of the form tel:+225...). A 409 is not a
 // duplicate here, because the platform has no key.
 func classifyMessage(x upstream.Exchange, recipient string) operator.Result {
-	cause := fmt.Errorf("the SMS request responded %d", x.Status)
+	cause := logsafe.Errorf("the SMS request responded %d", x.Status)
 	doc, isDocument := x.Document()
 	isBusy := x.Status == http.StatusTooManyRequests || x.Status == http.StatusServiceUnavailable
 	switch {
@@ -27,9 +27,10 @@ func classifyMessage(x upstream.Exchange, recipient string) operator.Result {
 		if id := requestID(resource); id != "" {
 			return operator.Result{Outcome: operator.Succeeded, OperatorReference: id}
 		}
-		return upstream.Unknown(fmt.Errorf("%w without a resourceURL", cause))
+		return upstream.Unknown(logsafe.Errorf("%w without a resourceURL", cause))
 	case isTokenRefusal(x), x.Status == http.StatusNotFound && gatewayCode(x) == "60":
-		result := upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w with code %s", cause, gatewayCode(x)))
+		result := upstream.NotApplied(fault.IntegrationRejected,
+			logsafe.Errorf("%w with code %s", cause, logsafe.Code(gatewayCode(x))))
 		result.Code = gatewayCode(x)
 		return result
 	case isBusy && gatewayCode(x) != "":
@@ -50,7 +51,7 @@ func classifyMessage(x upstream.Exchange, recipient string) operator.Result {
 // one about the account is not.
 func classifyException(status int, exception *fault.OperatorException, recipient string) operator.Result {
 	id := exception.MessageID
-	cause := fmt.Errorf("the SMS request responded %d %s", status, id)
+	cause := logsafe.Errorf("the SMS request responded %d %s", status, logsafe.Code(id))
 	isRecipient := id == "SVC0004" || id == "SVC0002" && namesRecipient(exception.Variables, recipient)
 	switch key := strconv.Itoa(status) + " " + id; {
 	case status == http.StatusBadRequest && isRecipient:
@@ -58,11 +59,12 @@ func classifyException(status int, exception *fault.OperatorException, recipient
 	case key == "400 SVC0280":
 		return refused(status, id, strconv.Itoa(smstext.MaxCharacters), cause)
 	case key == "403 POL0001": // the bundle is empty or expired, or there is no contract
-		return upstream.NotApplied(fault.IntegrationRejected, fmt.Errorf("%w: %w", operator.ErrNoUnits, cause))
+		return upstream.NotApplied(fault.IntegrationRejected, logsafe.Errorf("%w: %w", operator.ErrNoUnits, cause))
 	case key == "400 SVC0002", key == "403 POL1009":
 		return upstream.NotApplied(fault.IntegrationRejected, cause)
 	}
-	return upstream.Unknown(fmt.Errorf("the SMS request responded %d with an exception that proves nothing", status))
+	return upstream.Unknown(logsafe.Errorf("the SMS request responded %d with an exception that proves nothing",
+		status))
 }
 
 // refused returns a final refusal. variable is ours, because the platform's may contain the recipient's number.

@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/operator"
@@ -113,12 +113,12 @@ func (d *Driver) CheckPayment(ctx context.Context, call operator.PayCall) *fault
 func buildPayment(account credentials.Account, call operator.PayCall) (upstream.Request, *fault.Fault) {
 	for _, address := range [][2]string{{"return_url", call.ReturnURL}, {"cancel_url", call.CancelURL}} {
 		if len(address[1]) > maxURLLength {
-			return upstream.Request{}, fault.BrokenRule(address[0], "has more than 120 characters")
+			return upstream.Request{}, fault.BrokenRule(address[0], logsafe.New("has more than 120 characters"))
 		}
 	}
 	amount, err := amountJSON(call.Amount, call.Currency)
 	if len(call.NotifyURL) > maxURLLength {
-		err = errors.Join(err, errors.New("the callback address has more than 120 characters"))
+		err = errors.Join(err, logsafe.New("the callback address has more than 120 characters"))
 	}
 	if err != nil {
 		return upstream.Request{}, &fault.Fault{Kind: fault.IntegrationRejected, Cause: err}
@@ -156,7 +156,7 @@ func readPage(x upstream.Exchange) operator.PayResponse {
 			}
 		}
 	}
-	cause := fmt.Errorf("the operator's response %d lacks fields of a page", x.Status)
+	cause := logsafe.Errorf("the operator's response %d lacks fields of a page", x.Status)
 	return operator.PayResponse{Result: upstream.Unknown(cause)}
 }
 
@@ -182,7 +182,7 @@ func isTokenExpired(x upstream.Exchange) bool {
 // payment that was released can be sent again.
 func classifyError(x upstream.Exchange) operator.Result {
 	code := errorCode(x)
-	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
+	cause := logsafe.Errorf("the operator responded %d %s", x.Status, logsafe.Code(code))
 	result := upstream.Unknown(cause)
 	switch {
 	case code == duplicatedOrderID, x.Status == http.StatusConflict:
@@ -220,7 +220,7 @@ type statusRequest struct {
 func (d *Driver) LookUpPayment(ctx context.Context, call operator.StatusCall) operator.StatusResponse {
 	amount, err := amountJSON(call.Amount, call.Currency)
 	if call.DriverData == "" {
-		err = errors.Join(err, errors.New("the payment has no pay_token: its response was lost"))
+		err = errors.Join(err, logsafe.New("the payment has no pay_token: its response was lost"))
 	}
 	if err != nil {
 		return operator.StatusResponse{Cause: err}

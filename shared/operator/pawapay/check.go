@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/upstream"
@@ -49,10 +50,11 @@ func (d *Driver) CheckAccount(
 	}
 	var conf activeConf
 	if !x.IsSuccess() || json.Unmarshal(x.Body, &conf) != nil {
-		return nil, errors.Join(fmt.Errorf("the active configuration responded %d %s", x.Status, failureCode(x)), x.Err)
+		return nil, errors.Join(logsafe.Errorf("the active configuration responded %d %s", x.Status, failureCode(x)),
+			x.Err)
 	}
 	if conf.Signatures.SignedRequestsOnly {
-		err = errors.New("the account takes only signed requests: switch that off in the dashboard")
+		err = logsafe.New("the account takes only signed requests: switch that off in the dashboard")
 	}
 	row, _ := operator.FindCapabilities(call.Platform)
 	for _, s := range services {
@@ -68,7 +70,7 @@ func (c activeConf) compare(row operator.Capabilities, s operator.Service) (note
 	country, _ := market.ByAlpha2(s.Country)
 	wallet, found := c.find(name, country.Currency)
 	if !found {
-		err = fmt.Errorf("%s takes no deposits in %s", name, country.Currency)
+		err = logsafe.Errorf("%s takes no deposits in %s", name, country.Currency)
 		return err.Error(), err
 	}
 	shortCode, wanted := row.ShortCode(s.Operator, s.Country), "PROVIDER_AUTH AUTOMATIC"
@@ -80,12 +82,12 @@ func (c activeConf) compare(row operator.Capabilities, s operator.Service) (note
 	}
 	prompt := strings.TrimSpace(wallet.AuthType + " " + wallet.PINPrompt)
 	if prompt != wanted {
-		err = fmt.Errorf("%s: the payer's approval is %s, and %s in the row", name, prompt, wanted)
+		err = logsafe.Errorf("%s: the payer's approval is %s, and %s in the row", name, prompt, wanted)
 	} else if !strings.Contains(string(wallet.Instructions), shortCode) {
-		err = fmt.Errorf("%s: the payer does not dial %s, which is in the row", name, shortCode)
+		err = logsafe.Errorf("%s: the payer does not dial %s, which is in the row", name, shortCode)
 	}
 	if country.Exponent > 0 && wallet.Decimals != "TWO_PLACES" {
-		err = errors.Join(err, fmt.Errorf("%s takes no decimals in %s", name, country.Currency))
+		err = errors.Join(err, logsafe.Errorf("%s takes no decimals in %s", name, country.Currency))
 	}
 	return fmt.Sprintf("%s takes %s to %s %s, is %s, and the payer's approval is %s %s", name, wallet.MinAmount,
 		wallet.MaxAmount, country.Currency, wallet.Status, prompt, shortCode), err

@@ -2,8 +2,6 @@ package pawapay
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"mobilegateway/shared/ascii"
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/operator/upstream"
@@ -71,7 +70,7 @@ func buildPayment(_ credentials.Account, call operator.PayCall) (upstream.Reques
 func buildDeposit(call operator.PayCall) (depositRequest, *fault.Fault) {
 	code, needsOTP := provider(call.Operator, call.Country)
 	if code == "" {
-		err := errors.New("pawaPay does not reach the operator in this country")
+		err := logsafe.New("pawaPay does not reach the operator in this country")
 		return depositRequest{}, upstream.NotApplied(fault.IntegrationRejected, err).Fault
 	}
 	number, amount, invalid := upstream.Payer(call)
@@ -90,7 +89,7 @@ func buildDeposit(call operator.PayCall) (depositRequest, *fault.Fault) {
 	if needsOTP {
 		deposit.PreAuthorisationCode = call.OTP
 		if call.OTP == "" {
-			return depositRequest{}, fault.BrokenRule("otp_code", "is required by the wallet")
+			return depositRequest{}, fault.BrokenRule("otp_code", logsafe.New("is required by the wallet"))
 		}
 	}
 	return deposit, nil
@@ -116,7 +115,7 @@ func customerMessage(text string) string {
 func classifyDeposit(x upstream.Exchange, call operator.Call) operator.Result {
 	depositID := call.UpstreamKey
 	code := failureCode(x)
-	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
+	cause := logsafe.Errorf("the operator responded %d %s", x.Status, logsafe.Code(code))
 	response, isDocument := x.Document()
 	if !isDocument {
 		return upstream.Unknown(cause)
@@ -145,7 +144,7 @@ func classifyRejection(status int, code string, cause error) operator.Result {
 		return upstream.Refused(reason, status, cause)
 	}
 	if part := invalidParts[code]; part != "" {
-		return upstream.NotSent(fault.BrokenRule(part, code))
+		return upstream.NotSent(fault.BrokenRule(part, logsafe.Errorf("%s", logsafe.Code(code))))
 	}
 	switch {
 	case code == codeUnknownError:

@@ -3,12 +3,12 @@ package upstream
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 )
@@ -210,7 +210,7 @@ func CallbackSecretField(operation string) operator.AccountField {
 // checkCallbackSecret refuses a secret that can be guessed, or that an address cannot carry.
 func checkCallbackSecret(text string) error {
 	if len(text) < minCallbackSecret || !IsIdentifier(text) {
-		return errors.New("has fewer than 32 characters, or others than letters, digits, _ and -")
+		return logsafe.New("has fewer than 32 characters, or others than letters, digits, _ and -")
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/ascii"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator/credentials"
 	"mobilegateway/shared/strictjson"
 )
@@ -41,9 +42,9 @@ const MaxResponseBytes = 256 << 10
 
 var (
 	// errResponseTooLong means that a body exceeds MaxResponseBytes.
-	errResponseTooLong = errors.New("the operator's response is too long")
+	errResponseTooLong = logsafe.New("the operator's response is too long")
 	// errExchangeFailed replaces errors whose texts may not be logged.
-	errExchangeFailed = errors.New("the exchange with the operator failed")
+	errExchangeFailed = logsafe.New("the exchange with the operator failed")
 )
 
 // Request is one request to a platform. Header keeps the spelling of its names; an empty value is not sent.
@@ -203,7 +204,7 @@ func sanitizeError(err error) error {
 func newHTTPRequest(ctx context.Context, r Request) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, errors.New("the request's address is malformed") // err would quote it
+		return nil, logsafe.New("the request's address is malformed") // err would quote it
 	}
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", "mobilegateway")

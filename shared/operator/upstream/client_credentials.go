@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/credentials"
 )
@@ -37,7 +37,7 @@ const (
 )
 
 // errTokenRefused is the error of an exchange in which the platform refused the account's credentials.
-var errTokenRefused = fmt.Errorf("%w in the token exchange", operator.ErrCredentialsRefused)
+var errTokenRefused = logsafe.Errorf("%w in the token exchange", operator.ErrCredentialsRefused)
 
 // token returns an access token of an account. A fault means that there is none: IntegrationRejected if the platform
 // refused the credentials, else OperatorUnavailable.
@@ -69,7 +69,7 @@ func (b *Base) token(ctx context.Context, key string, account credentials.Accoun
 // 500 with refusalError. Any other body, such as HTML with 200, is an error too. Errors have no text of the response.
 func readToken(x Exchange, refusalError string) (token string, lifetime time.Duration, err error) {
 	if x.Err != nil {
-		return "", 0, fmt.Errorf("the token exchange failed: %w", x.Err)
+		return "", 0, logsafe.Errorf("the token exchange failed: %w", x.Err)
 	}
 	if response, isDocument := x.Document(); isDocument && x.IsSuccess() {
 		token, _ = response.OptionalText("access_token", maxTokenLength)
@@ -83,13 +83,13 @@ func readToken(x Exchange, refusalError string) (token string, lifetime time.Dur
 		x.Status == http.StatusInternalServerError && refusalError != "" && x.ErrorCode("error") == refusalError:
 		return "", 0, errTokenRefused
 	}
-	return "", 0, fmt.Errorf("the token exchange responded %d without a token", x.Status)
+	return "", 0, logsafe.Errorf("the token exchange responded %d without a token", x.Status)
 }
 
 // CheckBasicName refuses a name that Basic authorization cannot carry, such as one with a colon.
 func CheckBasicName(text string) error {
 	if strings.Contains(text, ":") {
-		return errors.New("has a colon")
+		return logsafe.New("has a colon")
 	}
 	return operator.CheckHeaderText(text)
 }

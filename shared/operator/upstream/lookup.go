@@ -2,13 +2,10 @@ package upstream
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/strictjson"
 )
@@ -34,10 +31,12 @@ func (b *Base) SendLookup(ctx context.Context, call operator.Call, lookup Lookup
 
 // LookupCause returns why a lookup has no status. It is IntegrationRejected if the platform refused our credentials.
 func (x Exchange) LookupCause(lookup, code string) error {
-	cause := fmt.Errorf("%s got no response: %w", lookup, x.Err)
+	cause := logsafe.Errorf("%s got no response: %w", logsafe.Name(lookup), x.Err)
 	if x.Err == nil {
-		response := strings.TrimSpace(strconv.Itoa(x.Status) + " " + code)
-		cause = fmt.Errorf("%s responded %s without a status", lookup, response)
+		cause = logsafe.Errorf("%s responded %d without a status", logsafe.Name(lookup), x.Status)
+		if code != "" {
+			cause = logsafe.Errorf("%w, with code %s", cause, logsafe.Code(code))
+		}
 	}
 	if x.IsRefused() {
 		return &fault.Fault{Kind: fault.IntegrationRejected, Cause: cause}
@@ -48,7 +47,8 @@ func (x Exchange) LookupCause(lookup, code string) error {
 // ReadResponse reads the response to a lookup.
 func (l Lookup) ReadResponse(x Exchange) operator.StatusResponse {
 	if x.Err == nil && l.IsNotFound(x) {
-		return operator.StatusResponse{OrderNotFound: true, Cause: errors.New("the platform does not know the payment")}
+		return operator.StatusResponse{OrderNotFound: true,
+			Cause: logsafe.New("the platform does not know the payment")}
 	}
 	doc, isDocument := x.Document()
 	if !isDocument || x.Status != http.StatusOK && x.Status != http.StatusCreated {
@@ -56,7 +56,7 @@ func (l Lookup) ReadResponse(x Exchange) operator.StatusResponse {
 	}
 	switch report, isOurs := l.Read(doc); {
 	case !isOurs:
-		return operator.StatusResponse{Cause: errors.New("the status lookup responded without this payment's status")}
+		return operator.StatusResponse{Cause: logsafe.New("the status lookup responded without this payment's status")}
 	case report.Status == "":
 		return operator.StatusResponse{Cause: operator.ErrUnknownStatus}
 	default:

@@ -3,11 +3,11 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"mobilegateway/shared/circuit"
+	"mobilegateway/shared/logsafe"
 )
 
 // Observer observes the exchanges of one operator call, token exchanges included (decision "circuit-breaker").
@@ -20,7 +20,7 @@ type Observer interface {
 }
 
 // errEndedEarly is the cause of an exchange that its observer ended. It counts as a time-out everywhere.
-var errEndedEarly = fmt.Errorf("ended early, because the circuit is open: %w", context.DeadlineExceeded)
+var errEndedEarly = logsafe.Errorf("ended early, because the circuit is open: %w", context.DeadlineExceeded)
 
 type observerKey struct{}
 

@@ -1,10 +1,9 @@
 package upstream
 
 import (
-	"fmt"
-
 	"mobilegateway/shared/fault"
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 )
 
@@ -16,7 +15,7 @@ func NotApplied(kind fault.Kind, cause error) operator.Result {
 // UnmappedCode returns the outcome of a refusal that is certainly not applied, by a code that the driver does not know.
 // It is not a sign of refused credentials, so it is counted apart.
 func UnmappedCode(cause error) operator.Result {
-	return NotApplied(fault.IntegrationRejected, fmt.Errorf("%w: %w", operator.ErrUnmappedCode, cause))
+	return NotApplied(fault.IntegrationRejected, logsafe.Errorf("%w: %w", operator.ErrUnmappedCode, cause))
 }
 
 // NotSent returns the outcome of a call that was not sent for a fault.

@@ -16,11 +16,11 @@ func Payer(call operator.PayCall) (digits, amount string, invalid *fault.Fault) 
 	country, _ := market.ByAlpha2(call.Country)
 	number, err := msisdn.Parse(call.MSISDN, country)
 	if err != nil {
-		return "", "", fault.BrokenRule("user_msisdn", err.Error())
+		return "", "", fault.BrokenRule("user_msisdn", err)
 	}
 	minor, err := money.Parse(call.Amount, country.Exponent)
 	if err != nil {
-		return "", "", fault.BrokenRule("amount", err.Error())
+		return "", "", fault.BrokenRule("amount", err)
 	}
 	if call.Currency != country.Currency {
 		return "", "", fault.NotAllowed("currency", []string{country.Currency})

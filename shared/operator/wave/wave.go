@@ -7,14 +7,13 @@ package wave
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
 	"mobilegateway/shared/msisdn"
@@ -109,7 +108,7 @@ func reuseSession(sessions []session, err error, request sessionRequest) operato
 	if s := decidingSession(sessions); s.isOpenFor(request) {
 		return s.page()
 	}
-	return operator.PayResponse{Result: upstream.Duplicate(errors.New("the payment has a session that is not open"))}
+	return operator.PayResponse{Result: upstream.Duplicate(logsafe.New("the payment has a session that is not open"))}
 }
 
 // readCreated reads the response to a new session.
@@ -122,7 +121,7 @@ func readCreated(x upstream.Exchange, request sessionRequest) operator.PayRespon
 			return s.page()
 		}
 	}
-	cause := fmt.Errorf("the operator's response %d is not an open session of the payment", x.Status)
+	cause := logsafe.Errorf("the operator's response %d is not an open session of the payment", x.Status)
 	return operator.PayResponse{Result: upstream.Unknown(cause)}
 }
 
@@ -143,7 +142,7 @@ func errorCode(x upstream.Exchange) string { return x.ErrorCode("code", "error.c
 // nothing.
 func classifyError(x upstream.Exchange) operator.Result {
 	code := errorCode(x)
-	cause := fmt.Errorf("the operator responded %d %s", x.Status, code)
+	cause := logsafe.Errorf("the operator responded %d %s", x.Status, logsafe.Code(code))
 	result := upstream.Unknown(cause)
 	switch {
 	case x.Status == http.StatusConflict:
@@ -206,5 +205,5 @@ func readSessions(x upstream.Exchange, reference string) (sessions []session, no
 	doc.Text("result", 1) // an absent list is missing, and an empty one is of another type
 	f := doc.FirstFault()
 	isEmptyList := isReadable && len(items) == 0 && f != nil && f.Kind == fault.InvalidPart
-	return nil, isEmptyList, errors.New("the search found no session of the payment")
+	return nil, isEmptyList, logsafe.New("the search found no session of the payment")
 }

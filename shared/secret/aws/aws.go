@@ -3,11 +3,11 @@ package aws
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"mobilegateway/shared/logsafe"
 )
 
 // SecretsManager is the part of the Secrets Manager client that Source needs.
@@ -29,14 +29,14 @@ func New(api SecretsManager) *Source { return &Source{api: api} }
 func (s *Source) Fetch(ctx context.Context, id string) ([]byte, error) {
 	output, err := s.api.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: sdk.String(id)})
 	if err != nil {
-		return nil, fmt.Errorf("fetch a secret: %w", err)
+		return nil, logsafe.Errorf("fetch a secret: %w", err)
 	}
 	content := output.SecretBinary
 	if output.SecretString != nil {
 		content = []byte(*output.SecretString)
 	}
 	if len(content) == 0 {
-		return nil, errors.New("fetch a secret: it is empty; store a value")
+		return nil, logsafe.New("fetch a secret: it is empty; store a value")
 	}
 	return content, nil
 }

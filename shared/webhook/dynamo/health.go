@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"mobilegateway/shared/dynamoitem"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/task"
 	"mobilegateway/shared/webhook"
 )
@@ -148,7 +148,7 @@ func (s *Store) put(ctx context.Context, item dynamoitem.Item, version int64) (b
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("endpoint health: save the item: %w", err)
+		return false, logsafe.Errorf("endpoint health: save the item: %w", err)
 	}
 	return true, nil
 }
@@ -163,7 +163,7 @@ type itemReader struct {
 func (r *itemReader) read(ctx context.Context, s *Store, key string) {
 	item, err := dynamoitem.Get(ctx, s.client, s.table, key)
 	if err != nil {
-		r.err = fmt.Errorf("endpoint health: read the item: %w", err)
+		r.err = logsafe.Errorf("endpoint health: read the item: %w", err)
 	}
 	r.item = item
 }
@@ -171,7 +171,7 @@ func (r *itemReader) read(ctx context.Context, s *Store, key string) {
 func (r *itemReader) number(name string) int64 {
 	n, err := dynamoitem.ReadNumber(r.item, name)
 	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("endpoint health: %w", err)
+		r.err = logsafe.Errorf("endpoint health: %w", err)
 	}
 	return n
 }
