@@ -3,12 +3,12 @@ package deliverytest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/operator"
 	"mobilegateway/shared/operator/carrierapi"
 )
@@ -86,12 +86,12 @@ func (o *Operator) SetLookupResult(response operator.StatusResponse) {
 
 // NoResponse is the result of a getStatus request without a response.
 func NoResponse() operator.StatusResponse {
-	return operator.StatusResponse{Cause: errors.New("no response")}
+	return operator.StatusResponse{Cause: logsafe.New("no response")}
 }
 
 // NoSuchOrder is the getStatus response for an unknown order.
 func NoSuchOrder() operator.StatusResponse {
-	return operator.StatusResponse{OrderNotFound: true, Cause: errors.New("404")}
+	return operator.StatusResponse{OrderNotFound: true, Cause: logsafe.New("404")}
 }
 
 // Lookups returns the getStatus requests so far.
