@@ -29,7 +29,7 @@ func TestHandlerErrorIsRendered(t *testing.T) {
 	}
 	s.wantLine(map[string]any{
 		"ErrorID": "SVC0001", "Status": 503.0, "Errors": 1.0, "InternalErrors": nil,
-		"Cause": "operator down: dial tcp 10.0.0.1:443: refused, token ***",
+		"Cause": "operator down: *errors.errorString",
 	})
 }
 

@@ -9,6 +9,7 @@ package telemetry
 import (
 	"time"
 
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/msisdn"
 )
 
@@ -103,7 +104,7 @@ func (l *LogLine) SetTransactionKey(key string) {
 // unchanged if mayBeOrderID is set, because operations engineers search the log by it.
 func redactKey(text string, mayBeOrderID bool) string {
 	if looksLikeCredential(text) {
-		return Redacted
+		return logsafe.Hidden
 	}
 	text = truncate(replaceUnprintable(text), 4*maxKey) // masked before truncation: no half of a number is left
 	if mayBeOrderID && isOrderID(text) || isUUID(text) {
@@ -166,15 +167,9 @@ func (l *LogLine) SetDuration(elapsed time.Duration) { l.duration = elapsed }
 // SetMSISDN sets a phone number. Only its last two digits are kept.
 func (l *LogLine) SetMSISDN(number string) { l.fields.MSISDN = msisdn.Mask(number) }
 
-// SetCause sets the reason of a failure: the error text, at most 512 bytes, redacted. It loses paths and queries of
-// URLs, text after "=", credentials, long opaque words, and runs of four digits and more except API error codes. nil
+// SetCause sets the reason of a failure, as package logsafe describes it: at most 512 bytes without foreign text. nil
 // clears it.
-func (l *LogLine) SetCause(err error) {
-	l.fields.Cause = ""
-	if err != nil {
-		l.fields.Cause = redactCause(err.Error())
-	}
-}
+func (l *LogLine) SetCause(err error) { l.fields.Cause = truncate(logsafe.Text(err), maxCause) }
 
 // Increment adds one to a counter.
 func (l *LogLine) Increment(counter Counter) { l.Add(counter, 1) }

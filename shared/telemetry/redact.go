@@ -7,11 +7,9 @@ import (
 	"unicode/utf8"
 
 	"mobilegateway/shared/ascii"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/msisdn"
 )
-
-// Redacted replaces text that was removed.
-const Redacted = "***"
 
 // The limits of texts in a line, in bytes.
 const (
@@ -21,15 +19,13 @@ const (
 	maxMerchantName   = 20  // merchant names (decision "merchant-names")
 	maxOrderID        = 30  // order_ids (specification, Limits)
 	maxKey            = 96  // order_id, clientCorrelator, referenceCode
-	maxCause          = 512 // causes, after redaction
+	maxCause          = 512 // causes
 )
 
-// The sizes from which text counts as secret.
+// The sizes from which a piece of a key counts as secret, in characters.
 const (
-	minTokenLength    = 20 // characters of a word with letters and digits that counts as a token
-	minRandomLength   = 32 // characters of a random piece of a key
-	keptRandomLength  = 8  // characters of it that are kept
-	minRedactedDigits = 4  // digits in a run that counts as a one-time code or a number
+	minRandomLength  = 32 // a random piece
+	keptRandomLength = 8  // its kept begin
 )
 
 // filterWord returns a word of a closed vocabulary, and "" for anything else.
@@ -37,7 +33,7 @@ func filterWord(text string) string {
 	if text == "" || !strings.Contains(ascii.Letters, text[:1]) {
 		return ""
 	}
-	return redactDigits(filterIdentifier(text, maxVocabularyWord))
+	return filterIdentifier(logsafe.FilterCode(text), maxVocabularyWord) // Hidden is not an identifier
 }
 
 // filterIdentifier returns letters, digits, "-", "_" and "." up to a length, and "" for anything else.
@@ -63,7 +59,7 @@ func truncateRandom(text string) string {
 	for _, piece := range strings.FieldsFunc(text, separates) {
 		if len(piece) >= minRandomLength && strings.ContainsAny(piece, ascii.Digits) &&
 			strings.ContainsAny(piece, ascii.Letters[:26]) && strings.ContainsAny(piece, ascii.Letters[26:]) {
-			text = strings.Replace(text, piece, piece[:keptRandomLength]+Redacted, 1)
+			text = strings.Replace(text, piece, piece[:keptRandomLength]+logsafe.Hidden, 1)
 		}
 	}
 	return text
@@ -151,102 +147,6 @@ func looksLikeCredential(text string) bool {
 	isIn := func(prefix string) bool { return strings.Contains(lower, prefix) }
 	return slices.ContainsFunc([]string{"gwl_", "gws_", "gwc_", "whsec_"}, isIn) ||
 		strings.HasPrefix(lower, "bearer ") || strings.HasPrefix(lower, "basic ")
-}
-
-// redactCause keeps the words of an error text that help to find the cause, without values of a client.
-func redactCause(text string) string {
-	text = truncate(replaceUnprintable(text), 4*maxCause)
-	var kept strings.Builder
-	afterAuthScheme := false // the previous word was Bearer or Basic
-	for text != "" {
-		end := strings.IndexFunc(text, isSeparator)
-		if end < 0 {
-			end = len(text)
-		}
-		if end > 0 {
-			scheme := strings.EqualFold(text[:end], "bearer") || strings.EqualFold(text[:end], "basic")
-			if afterAuthScheme && !scheme {
-				kept.WriteString(Redacted)
-			} else {
-				kept.WriteString(redactWord(text[:end]))
-			}
-			afterAuthScheme = scheme
-		} else {
-			end = 1
-			kept.WriteString(text[:end])
-		}
-		text = text[end:]
-	}
-	return truncate(kept.String(), maxCause)
-}
-
-// isSeparator reports whether a character ends a word of an error text. Characters of URLs and tokens do not. All are
-// one byte long.
-func isSeparator(char rune) bool { return strings.ContainsRune(" \"'`,;()[]{}<>|", char) }
-
-// redactWord redacts one word; it keeps scheme and host of a URL.
-func redactWord(text string) string {
-	trimmed := strings.TrimRight(text, ".:")
-	text, tail := trimmed, text[len(trimmed):]
-	if scheme, rest, isURL := strings.Cut(text, "://"); isURL {
-		host := rest[:strings.IndexAny(rest+"/", "/?#")]
-		host = host[strings.LastIndexByte(host, '@')+1:]
-		return scheme + "://" + redactDigits(host) + tail
-	}
-	if before, _, query := strings.Cut(text, "?"); query {
-		text, tail = before, "?"+Redacted+tail
-	}
-	if looksLikeCredential(text) || looksLikeToken(text) {
-		return Redacted + tail
-	}
-	if name, _, assigned := strings.Cut(text, "="); assigned {
-		return redactDigits(name) + "=" + Redacted + tail
-	}
-	return redactDigits(text) + tail
-}
-
-// looksLikeToken reports whether a word contains a long piece of letters and digits, such as a token, a signature or a
-// key. Slashes, points and colons separate pieces, so that the name of a Go function is not a token.
-func looksLikeToken(text string) bool {
-	separates := func(char rune) bool { return strings.ContainsRune("/.:", char) }
-	for piece := range strings.FieldsFuncSeq(text, separates) {
-		letters := strings.ContainsFunc(piece, unicode.IsLetter)
-		if len(piece) >= minTokenLength && letters && strings.ContainsAny(piece, ascii.Digits) {
-			return true
-		}
-	}
-	return false
-}
-
-// redactDigits replaces every run of at least four digits with Redacted, except in OneAPI error codes.
-func redactDigits(text string) string {
-	var kept strings.Builder
-	for i := 0; i < len(text); {
-		end := i
-		for end < len(text) && strings.Contains(ascii.Digits, text[end:end+1]) {
-			end++
-		}
-		switch {
-		case end == i:
-			kept.WriteByte(text[i])
-			end++
-		case end-i >= minRedactedDigits && !isErrorCode(text[:i], text[i:end]):
-			kept.WriteString(Redacted)
-		default:
-			kept.WriteString(text[i:end])
-		}
-		i = end
-	}
-	return kept.String()
-}
-
-// isErrorCode reports whether a run of digits is part of SVCnnnn, POLnnnn or PDK_SMSW_nnnn, or is 9009nn.
-func isErrorCode(before, run string) bool {
-	if len(run) == 6 && strings.HasPrefix(run, "9009") {
-		return before == ""
-	}
-	return len(run) == 4 &&
-		(strings.HasSuffix(before, "SVC") || strings.HasSuffix(before, "POL") || strings.HasSuffix(before, "PDK_SMSW_"))
 }
 
 // replaceUnprintable replaces every unprintable character with a space.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobilegateway/shared/fault"
+	"mobilegateway/shared/logsafe"
 	"mobilegateway/shared/telemetry"
 )
 
@@ -86,7 +87,7 @@ func TestGoldenLine(t *testing.T) {
 	event.SetOutcome("unknown")
 	event.SetErrorID("SVC0001")
 	event.SetStatus(504)
-	event.SetCause(&fault.Fault{Kind: fault.OutcomeUnknown, Cause: errors.New("read: timeout")})
+	event.SetCause(&fault.Fault{Kind: fault.OutcomeUnknown, Cause: logsafe.New("read: timeout")})
 	event.Increment(telemetry.UnknownOutcomes)
 	event.AddOperatorTime(12 * time.Second)
 	event.SetDuration(12034*time.Millisecond + 900*time.Microsecond)

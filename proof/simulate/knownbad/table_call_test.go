@@ -137,7 +137,7 @@ var callVariants = []variant{
 			{"shared/operator/upstream/client.go", "return Exchange{Err: sanitizeError(err), MayHaveSent",
 				"return Exchange{Err: errors.Join(errors.New(request.Header.Get(\"Authorization\")), " +
 					"sanitizeError(err)), MayHaveSent"},
-			{"shared/telemetry/log_line.go", "= redactCause(err.Error())", "= err.Error()"},
+			{"shared/logsafe/logsafe.go", "name := fmt.Sprintf(\"%T\", err)", "name := err.Error()"},
 		},
 	},
 	{
