@@ -16,8 +16,8 @@ import (
 // rotationOverlap is how long the old token and client secret stay valid in the rotation tests.
 const rotationOverlap = 15 * time.Second
 
-// TestOnboarding runs gatewayctl commands on a run and checks their effect on merchants and their servers.
-func TestOnboarding(t *testing.T) {
+// TestOnboardingByTool runs gatewayctl commands on a run and checks their effect on merchants and their servers.
+func TestOnboardingByTool(t *testing.T) {
 	requireLocalRun(t)
 	t.Parallel()
 	e := newCtlSession(t, localtest.Options{Speed: speed})

@@ -206,9 +206,9 @@ func namesPart(t *testing.T, response operationtest.Response, path string, candi
 	return named == path || strings.HasPrefix(named, path+".") || strings.HasPrefix(path, named+".")
 }
 
-// TestBodies tries every candidate in every field of every example of a request.
+// TestBodyConstraints tries every candidate in every field of every example of a request.
 // The code must accept what the document accepts. It must refuse the rest by an error that names the field.
-func TestBodies(t *testing.T) {
+func TestBodyConstraints(t *testing.T) {
 	for _, o := range operations(t) {
 		if strings.HasPrefix(o.Path, "/callbacks/") {
 			continue // every body gets 200 (decision "unread-callbacks")
@@ -237,8 +237,8 @@ func newTrial(t *testing.T, o contract.Operation, example contract.Example) *tri
 	return &trial{operation: o, example: example, schema: compiled(t, schema)}
 }
 
-// TestCountries tries the fields whose rules depend on a header, under each value of the header.
-func TestCountries(t *testing.T) {
+// TestCountryConstraints tries the fields whose rules depend on a header, under each value of the header.
+func TestCountryConstraints(t *testing.T) {
 	for _, o := range operations(t) {
 		body, has := o.Body["application/json"]
 		name := map[string]string{"charge": "charge", "pay": "tpe", "sendSms": "plain"}[o.ID]

@@ -10,10 +10,10 @@ import (
 	"mobilegateway/proof/contract"
 )
 
-// TestHeaders tries every text in every header of every operation, and leaves the header out.
+// TestHeaderConstraints tries every text in every header of every operation, and leaves the header out.
 // The code must accept what the document accepts. It must refuse the rest by an error that names the header.
 // An empty header counts as absent.
-func TestHeaders(t *testing.T) {
+func TestHeaderConstraints(t *testing.T) {
 	for _, o := range operations(t) {
 		if _, has := o.Body["application/json"]; !has {
 			continue

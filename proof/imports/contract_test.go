@@ -123,7 +123,7 @@ var operationOf = map[string]string{"charge": "charge", "pay": "pay", "sms": "se
 	"receipt": "reportDelivery", "token": "issueToken"}
 
 // TestRules requires that the document has every field and header that the code reads, with the code's limit.
-// Only TestBodies checks paths that the code builds ("payload." and a name).
+// Only TestBodyConstraints checks paths that the code builds ("payload." and a name).
 func TestRules(t *testing.T) {
 	document, err := contract.Load(filepath.Join(loadTree(t).Root, "docs", "openapi.yaml"))
 	if err != nil {
