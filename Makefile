@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
 .DEFAULT_GOAL := help
-.PHONY: help run build test race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser hang chaos prose simulate knownbad backlog capacity mutate preflight deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
+.PHONY: help run build test test-slow race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser hang chaos prose simulate knownbad backlog capacity mutate preflight deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -39,9 +39,31 @@ sbom: ## Write the CycloneDX SBOM of what ships to .local/sbom/bundle.cdx.json
 vulnerabilities: ## Search the database of Go for known vulnerabilities in what ships and in the tools
 	@tools/govulncheck/check
 
-test: ## Run every test once, with the fuzz corpora as seeds: under five minutes on two cores
-	@# The stories and the tests of the pages mostly wait. A third package uses the processors meanwhile.
-	go test -p $$(($$(nproc) + 1)) -timeout 10m ./...
+# The tests that make test leaves to make test-slow: each takes more than a few seconds of a processor, or waits longer.
+SLOW = \
+  TestGuides TestLocalSamples TestQuickstart TestSamples TestCircuitOfLocalRun TestExport TestFaultyMerchantServer \
+  TestFindAndAttention TestFreezeBetweenEvents TestKillBetweenCalls TestKillWithPaymentsInFlight \
+  TestNotificationLatency TestOnboardingByTool TestOperatorCredentials TestRevocation TestMakeRun \
+  TestExitStopsAllProcesses TestRunEndsWithParent TestStubs TestTimelineExplainsEachEnding TestUnknownOutcomes \
+  TestLeaksEndWithinAMinute TestUnaffectedMerchantsAreNotLate TestHostileBacklogEnds TestEverythingDueIsReached \
+  TestNothingDue TestRows TestReductions TestOnePlatformHangs TestCircuitsAreReached TestKnownBad \
+  TestForcedChoicesAreDrawn TestBodyConstraints TestCountryConstraints TestHeaderConstraints TestPerformanceLimits \
+  TestCapacity TestSBOMListsWhatIsLinked TestExportMemoryIsConstant
+
+# One expression divides the tests, so each test is in exactly one of the two targets.
+space := $() $()
+slow = ($(subst $(space),|,$(strip $(SLOW))))
+
+# The stories mostly wait, so one package more than there are processors runs at a time. Linking is half of the work:
+# without tables for debuggers it takes 40 % less. golangci-lint vets the code.
+GO_TEST = go test -p $$(($$(nproc) + 1)) -vet=off -ldflags='-s -w'
+
+test: ## Run the tests once, except the slow ones: at most two minutes on two cores
+	$(GO_TEST) -timeout 10m -skip '^$(slow)$$' ./...
+
+test-slow: ## Run the slow tests: guides, samples, runbooks, killed processes, backlogs, long searches
+	$(GO_TEST) -timeout 20m -run '^$(slow)$$' \
+	  $$(git grep -lE '^func $(slow)\(t ' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 
 race: ## Run the tests under the race detector, except stories over real processes
 	go test -race -short -timeout 10m $$(go list ./... | grep -vE '$(WITHOUT_RACE)')

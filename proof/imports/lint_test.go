@@ -106,3 +106,31 @@ func TestMakefile(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowTests checks that make test and make test-slow divide all tests by one expression, over all packages. Each
+// name of the expression must be a test.
+func TestSlowTests(t *testing.T) {
+	makefile := readTreeFile(t, "Makefile")
+	for _, part := range []string{
+		`-skip '^$(slow)$$' ./...`, `-run '^$(slow)$$' \`, `$$(git grep -lE '^func $(slow)\(t ' -- '*_test.go' |`,
+	} {
+		if strings.Count(makefile, part) != 1 {
+			t.Errorf("Makefile: want %s once, or a test is in neither of the two targets", part)
+		}
+	}
+	list := regexp.MustCompile(`(?s)\nSLOW = \\\n(.*?)\n\n`).FindStringSubmatch(makefile)
+	if list == nil {
+		t.Fatal("Makefile has no SLOW")
+	}
+	var tests bytes.Buffer
+	for _, f := range trackedFiles(t) {
+		if strings.HasSuffix(f.Name, "_test.go") {
+			tests.Write(f.Text)
+		}
+	}
+	for _, name := range strings.Fields(strings.ReplaceAll(list[1], `\`, "")) {
+		if !bytes.Contains(tests.Bytes(), []byte("\nfunc "+name+"(t *testing.T) {")) {
+			t.Errorf("Makefile: SLOW has %s, which is not a test", name)
+		}
+	}
+}
