@@ -70,11 +70,12 @@ var parseTree = sync.OnceValues(func() (*packageTree, error) {
 	for _, row := range rows {
 		exports[row.ImportPath] = row.Export
 	}
+	imported := exportImporter(fset, exports) // reads each package once for all that import it
 	for _, row := range rows {
 		if !isOwnPackage(row.ImportPath) {
 			continue
 		}
-		s, err := readPackage(top, row, fset, exportImporter(fset, exports))
+		s, err := readPackage(top, row, fset, imported)
 		if err != nil {
 			t.LoadErrors = append(t.LoadErrors, err)
 			continue
