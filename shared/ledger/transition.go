@@ -131,7 +131,7 @@ type Parts uint32
 
 // The parts. OtherItem is a write of an item beside the entry.
 const (
-	PartRequest  Parts = 1 << iota // with merchant, route, amount and retention
+	PartRequest  Parts = 1 << iota // with merchant, route and retention
 	PartOwner                      // with the lease and the times of the attempts
 	PartProof                      // what the attempts proved, such as EverUnknown
 	PartAttempts                   // Call.Attempts
@@ -150,6 +150,7 @@ const (
 	PartManual
 	PartBinding
 	PartTimeline // the operator's last reports
+	PartAmount
 	OtherItem
 )
 
@@ -164,7 +165,7 @@ var rows = [...]Row{
 		"same merchant; no lease in force; released, with the same fingerprint or none; or unknown or lapsed, with " +
 			"the same fingerprint, in the resend window. Never an unknown payment with a final Status or a stored " +
 			"response, or an unknown SMS with a receipt",
-		[]Move{{"reserved unknown released", "reserved"}}, PartRequest | PartOwner | PartProof | PartAttempts |
+		[]Move{{"reserved unknown released", "reserved"}}, PartRequest | PartAmount | PartOwner | PartProof | PartAttempts |
 			PartOperator | PartPoll | PartAddress | PartManual},
 	RecordSuccess: {"W2 success", "shared/operation",
 		"any owner; after a final refusal only a conflict",
@@ -238,7 +239,7 @@ var rows = [...]Row{
 			{"released pending", "done successful"},
 		},
 		PartOperator | PartFinal | PartClaim | PartConflicts | PartPoll | PartOutbox | PartUserSMS |
-			PartTimeline},
+			PartTimeline | PartAmount},
 	ExpirePayment: {"W3 expiry", "shared/confirm",
 		"the platform's row has ExpiresPending, the lookup responded without a final status, 24 hours are over, no " +
 			"claim of success",
