@@ -113,8 +113,9 @@ var parts = []part{
 	}},
 	{ledger.PartRequest, "request", func(a, b *ledger.Entry) bool {
 		return a.Merchant != b.Merchant || a.Request != b.Request || routeDiffers(a.Route, b.Route) ||
-			a.Amount != b.Amount || !a.ExpireAt.Equal(b.ExpireAt)
+			!a.ExpireAt.Equal(b.ExpireAt)
 	}},
+	{ledger.PartAmount, "amount", func(a, b *ledger.Entry) bool { return a.Amount != b.Amount }},
 	{ledger.PartOwner, "owner and lease", func(a, b *ledger.Entry) bool {
 		return a.Owner != b.Owner || !a.LeaseUntil.Equal(b.LeaseUntil) || !a.SentAt.Equal(b.SentAt) ||
 			!a.ReservedAt.Equal(b.ReservedAt)
