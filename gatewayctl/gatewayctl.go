@@ -30,6 +30,7 @@ import (
 	"mobilegateway/gatewayctl/merchants"
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/reconcile"
+	"mobilegateway/gatewayctl/restore"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/gatewayctl/settlement"
 	"mobilegateway/gatewayctl/setup"
@@ -60,6 +61,8 @@ type commandLine struct {
 
 	Operator accounts.Commands `cmd:"" group:"keys" help:"Operators' credentials and routes."`
 	Keys     keys.Commands     `cmd:"" group:"keys" help:"Rings of signing keys."`
+
+	Restore restore.Commands `cmd:"" group:"tool" help:"After a restore of the ledger to an earlier moment."`
 
 	Audit      audit.Commands            `cmd:"" group:"tool" help:"The record of all changes and exports."`
 	Slot       slots.Commands            `cmd:"" group:"tool" help:"Bookable test times at the sandbox operator."`
@@ -299,14 +302,16 @@ func NewTool() (*Tool, error) {
 			"sms_notify_help":        "Hosts that an SMS's notifyURL may name: registered (as notif_url), or any.",
 			"requests_per_second_help": fmt.Sprintf("Requests per second that the merchant may send; 0 for no limit. "+
 				"A new merchant gets %d, and %d at once.", merchant.DefaultRequestsPerSecond, merchant.DefaultBurst),
-			"resolve_as": "lookup,successful,failed,cancelled,applied,not-applied,unknowable",
+			"restore_log_help":  "The functions' log lines from that moment on, as CloudWatch exports them (.gz too).",
+			"restore_list_help": "A merchant's own list from that moment on: CSV with the columns of export.",
+			"resolve_as":        "lookup,successful,failed,cancelled,applied,not-applied,unknowable",
 			"resolve_as_help": "lookup: the operator's status of a payment. Manually: successful, failed, cancelled " +
 				"for a payment; applied, not-applied for a charge or an SMS; unknowable closes an SMS as it is.",
 		},
 		kong.Groups{
 			"waits": "What waits for a person: begin with gatewayctl attention", "orders": "Transactions",
 			"notify": "Notifications", "shops": "Merchants", "setup": "A new deployment",
-			"keys": "Operators and keys", "tool": "Audit, tests, tool",
+			"keys": "Operators and keys", "tool": "Audit, recovery, tests, tool",
 		},
 		kong.TypeMapper(reflect.TypeFor[session.UTCDay](), times),
 		kong.TypeMapper(reflect.TypeFor[session.Moment](), times),

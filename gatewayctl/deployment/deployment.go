@@ -4,6 +4,7 @@
 package deployment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,6 +190,21 @@ type readOnlyLedger struct{ Ledger }
 // Replace accepts every entry: the caller has just read it.
 func (readOnlyLedger) Replace(context.Context, *ledger.Entry, ledger.Transition) (*ledger.Entry, error) {
 	return nil, nil
+}
+
+// Insert accepts an entry whose key is free.
+func (l readOnlyLedger) Insert(ctx context.Context, e *ledger.Entry, _ ledger.Transition) (*ledger.Entry, error) {
+	existing, err := l.Get(ctx, e.Key)
+	if err != nil || existing == nil || existing.PastRetention(e.UpdatedAt) {
+		return nil, err
+	}
+	return existing, nil
+}
+
+// ClaimReference returns the owner that the reference has, or would have.
+func (l readOnlyLedger) ClaimReference(ctx context.Context, charge *ledger.Entry) (string, error) {
+	owner, err := l.ChargeOfReference(ctx, charge.Merchant.ID, charge.Request.ReferenceCode)
+	return cmp.Or(owner, charge.ID), err
 }
 
 type readOnlyHealth struct{ webhook.HealthStore }

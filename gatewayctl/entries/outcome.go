@@ -60,7 +60,7 @@ func PastLifetime(s *session.Session, e *ledger.Entry) bool {
 // operator. It is zero if it is not sent any more.
 func RetryEnd(e *ledger.Entry, now time.Time) time.Time {
 	end := e.SentAt.Add(operator.CapabilitiesOf(e).SafeResendWindow())
-	if !now.Before(end) || e.Kind == ledger.Payment && e.Response.Status != 0 {
+	if !now.Before(end) || e.Request.Restored() || e.Kind == ledger.Payment && e.Response.Status != 0 {
 		return time.Time{}
 	}
 	return end
@@ -87,7 +87,9 @@ func WhyNoLookup(e *ledger.Entry) string {
 	switch {
 	case !row.HasStatusLookup:
 		return "operator " + e.Route.Operator + " has no status lookup"
-	case row.LookupNeedsDriverData && e.DriverData == "" && !row.Prepares:
+	case e.LostUpstreamKey():
+		return "operator " + e.Route.Operator + " cannot look it up: a restore of the ledger lost its upstream key"
+	case row.LookupNeedsDriverData && e.DriverData == "" && (!row.Prepares || e.Request.Restored()):
 		return "operator " + e.Route.Operator +
 			" has no status lookup without its response to the payment, which was lost"
 	}

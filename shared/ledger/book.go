@@ -78,6 +78,32 @@ func (b *Book) FindExisting(ctx context.Context, e *Entry, _ func(*Entry) time.D
 	return existing, verdict, nil
 }
 
+// Restore stores a transaction that a restore of the ledger lost, as unknown: the operator may have applied it. e needs
+// its key, merchant, route, what is known of its request and amount, and CreatedAt, which is when it was reserved. An
+// amount of 0 is not known. t is RestoreLost. It returns the entry that has the key, and whether it was
+// stored. It costs one write.
+func (b *Book) Restore(ctx context.Context, e *Entry, t Transition) (entry *Entry, stored bool, err error) {
+	writer, err := b.token()
+	if err != nil {
+		return nil, false, err
+	}
+	now := Timestamp(b.Now())
+	next := e.Clone()
+	next.Version, next.Writer, next.Owner, next.UpdatedAt = 1, writer, writer, now
+	next.SentAt, next.ReservedAt = e.CreatedAt, e.CreatedAt
+	if e.Kind == Payment {
+		next.Status = Pending
+	}
+	next.loseAttempts(now)
+	truncateTimes(next)
+	next.Reschedule()
+	existing, err := b.Store.Insert(ctx, next, t)
+	if err != nil || existing != nil {
+		return existing, false, err
+	}
+	return next, true, nil
+}
+
 // BindReference binds the referenceCode of a reserved charge to it, and returns the id of the charge that owns it (see
 // Writer.ClaimReference). It costs one write.
 func (b *Book) BindReference(ctx context.Context, charge *Entry) (ownerChargeID string, err error) {

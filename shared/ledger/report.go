@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"mobilegateway/shared/money"
 	"mobilegateway/shared/timeline"
 )
 
@@ -46,7 +47,7 @@ func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 	if e.Kind != Payment || !r.Status.endsPayment() {
 		return Unchanged
 	}
-	if reason := e.Amount.mismatch(r); reason != "" {
+	if reason := e.contradiction(r); reason != "" {
 		return e.recordConflict(Conflict{Status: r.Status, Reason: reason, Source: r.Source, At: now})
 	}
 	if e.StatusFinal() {
@@ -65,10 +66,14 @@ func (e *Entry) ApplyFinalStatus(r StatusReport, now time.Time) Effect {
 	return Applied
 }
 
-// makeFinal makes the status final, and queues the notification and the payer's SMS.
+// makeFinal makes the status final, and queues the notification and the payer's SMS. The payer of a restored payment
+// may have got that SMS before the loss, and a second one would not be recognised as a repeat.
 func (r *StatusReport) makeFinal(e *Entry, now time.Time) {
 	e.OperatorReference = cmp.Or(e.OperatorReference, r.OperatorReference, e.Claim.OperatorReference)
 	e.Payer = cmp.Or(r.MSISDN, e.Claim.MSISDN, e.Payer)
+	if e.lacksAmount() {
+		e.Amount.Minor, e.Amount.AsSent = r.AmountMinor, money.Format(r.AmountMinor, e.Amount.Exponent)
+	}
 	e.Status, e.FinalAt = r.Status, now
 	if r.Status == Failed {
 		e.FailureReason = r.FailureReason
@@ -78,7 +83,7 @@ func (r *StatusReport) makeFinal(e *Entry, now time.Time) {
 		e.State = Done
 	}
 	e.Outbox.enqueue(e.Key, r.Status, now)
-	if r.Status == Successful && r.UserSMS && e.PayerMSISDN() != "" {
+	if r.Status == Successful && r.UserSMS && e.PayerMSISDN() != "" && !e.Request.Restored() {
 		e.UserSMS.State, e.UserSMS.At = UserSMSDue, now.Add(FastLease)
 	}
 }
@@ -122,9 +127,10 @@ func (e *Entry) ReschedulePoll(next time.Time) {
 }
 
 // Expire ends a payment at the end of its lifetime, if a successful getStatus still reports it as pending or does not
-// know it (decision "pay-poll"). Unchanged: it is too early, the status is final, or a claim of success is open.
+// know it (decision "pay-poll"). Unchanged: it is too early, the status is final, a claim of success is open, or the
+// entry is restored.
 func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
-	if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status == Successful || e.StatusFinal() {
+	if now.Sub(e.ReservedAt) < lifetime || e.Claim.Status == Successful || e.StatusFinal() || e.Request.Restored() {
 		return Unchanged
 	}
 	return e.ApplyFinalStatus(StatusReport{Status: Expired, Source: SourceLookup}, now)
@@ -132,9 +138,11 @@ func (e *Entry) Expire(lifetime time.Duration, now time.Time) Effect {
 
 // EndNeverSent ends an unknown payment that certainly never reached its operator (decisions "never-sent" and
 // "prepare"). If the merchant has got 201, the payment is failed. Otherwise it is released, so that a retry may send
-// it. Unchanged: the payment is not unknown, or an open claim speaks against it, or that the operator knew its key.
+// it. Unchanged: the payment is not unknown, it is restored, or an open claim or that the operator knew its key speaks
+// against it.
 func (e *Entry) EndNeverSent(now time.Time) Effect {
-	if e.Kind != Payment || e.State != Unknown || e.StatusFinal() || e.Claim.Status != "" || e.ForeignKey {
+	if e.Kind != Payment || e.State != Unknown || e.StatusFinal() || e.Claim.Status != "" || e.ForeignKey ||
+		e.Request.Restored() {
 		return Unchanged
 	}
 	e.EverUnknown, e.NothingSent = false, false
@@ -146,7 +154,24 @@ func (e *Entry) EndNeverSent(now time.Time) Effect {
 }
 
 // Contradicts is true if the report has another amount or currency than the entry.
-func (r StatusReport) Contradicts(e *Entry) bool { return e.Amount.mismatch(r) != "" }
+func (r StatusReport) Contradicts(e *Entry) bool { return e.contradiction(r) != "" }
+
+// lacksAmount is true for a restored entry without its amount.
+func (e *Entry) lacksAmount() bool { return e.Amount.Minor == 0 && e.Request.Restored() }
+
+// contradiction is Amount.mismatch. A restored entry without an amount takes that of the operator's report. Without
+// one, only a person can make its status final.
+func (e *Entry) contradiction(r StatusReport) string {
+	if !e.lacksAmount() {
+		return e.Amount.mismatch(r)
+	}
+	known := e.Amount
+	known.Minor = r.AmountMinor
+	if r.Source != SourceManual && r.AmountMinor <= 0 {
+		return "amount"
+	}
+	return known.mismatch(r)
+}
 
 // UserSMSClaim is the claim on the payer's SMS as it is. The relay uses it during FastLease, without a write. The
 // relay's own attempt leaves no trace if it dies, so a claimed first attempt may follow one.

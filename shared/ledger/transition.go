@@ -97,6 +97,8 @@ const (
 	ResolveManually
 	CloseUnknowable
 	EndRetention
+	RestoreLost
+	LoseRelease
 	// The writes of other items. They do not take their transition: each is the only write of its method, so the call
 	// names the row. There is no entry before and after it to compare. proof/imports compares its callers.
 	BindReference
@@ -165,8 +167,8 @@ var rows = [...]Row{
 		"same merchant; no lease in force; released, with the same fingerprint or none; or unknown or lapsed, with " +
 			"the same fingerprint, in the resend window. Never an unknown payment with a final Status or a stored " +
 			"response, or an unknown SMS with a receipt",
-		[]Move{{"reserved unknown released", "reserved"}}, PartRequest | PartAmount | PartOwner | PartProof | PartAttempts |
-			PartOperator | PartPoll | PartAddress | PartManual},
+		[]Move{{"reserved unknown released", "reserved"}}, PartRequest | PartAmount | PartOwner | PartProof |
+			PartAttempts | PartOperator | PartPoll | PartAddress | PartManual},
 	RecordSuccess: {"W2 success", "shared/operation",
 		"any owner; after a final refusal only a conflict",
 		[]Move{
@@ -231,8 +233,8 @@ var rows = [...]Row{
 			"kept once",
 		nil, PartOperator | PartClaim | PartConflicts | PartPoll | PartTimeline},
 	EndPayment: {"W3 final status", "shared/confirm functions/notif",
-		"nothing final yet; amount and currency are ours; after a release only a success. A lease in force keeps " +
-			"the State",
+		"nothing final yet; amount and currency are ours, or the operator's for a restored payment without an " +
+			"amount; after a release only a success. A lease in force keeps the State",
 		[]Move{
 			{"reserved pending", "reserved done successful failed cancelled expired"},
 			{"done unknown pending", "done successful failed cancelled expired"},
@@ -329,7 +331,14 @@ var rows = [...]Row{
 	EndRetention: {"end of retention", "functions/sweep",
 		"past its retention and still due: without timers it leaves the due index",
 		nil, PartOwner | PartClaim | PartPoll | PartOutbox | PartUserSMS | PartBinding},
-	BindReference: {"reference", "shared/operation",
+	RestoreLost: {"restored", "gatewayctl/restore",
+		"the key is absent, and a log line or a merchant's list after the moment of a restore has it " +
+			"([restored](unspecified.md#restored))",
+		[]Move{{"absent", "unknown none pending"}}, OtherItem - 1},
+	LoseRelease: {"release lost its proof", "gatewayctl/restore",
+		"a log line or a merchant's list after the moment of a restore has the key of a released entry",
+		[]Move{{"released", "unknown"}}, PartRequest | PartProof | PartPoll},
+	BindReference: {"reference", "shared/operation gatewayctl/restore",
 		"absent, expired, or it names this charge. The item maps referenceCode to the charge",
 		nil, OtherItem},
 	MoveDue: {"move away", "functions/sweep",

@@ -99,3 +99,35 @@ func decideSMS(existing *Entry, repeat Verdict) Verdict {
 		return repeat
 	}
 }
+
+// restoredFingerprint is the fingerprint of an entry whose body a restore of the ledger lost. No body has it, because
+// Fingerprint has 43 characters. So no request takes the entry over: a charge gets 504, a payment and an SMS get 409
+// (decision "restored").
+const restoredFingerprint = "restored"
+
+// Restored is true for an entry that was stored because a restore of the ledger lost its transaction, or its last
+// attempt. Only a status of its operator or a person ends it: that its operator does not know it proves nothing.
+func (r *Request) Restored() bool { return r.Fingerprint == restoredFingerprint }
+
+// LostUpstreamKey is true for a restored payment whose platform's key was random: no lookup can find it.
+func (e *Entry) LostUpstreamKey() bool { return e.Request.Restored() && e.Route.UpstreamKey == "" }
+
+// LoseRelease makes a released entry unknown, because a restore of the ledger lost a later attempt. It returns whether
+// the entry changed.
+func (e *Entry) LoseRelease(now time.Time) bool {
+	if e.State != Released {
+		return false
+	}
+	e.loseAttempts(now)
+	return true
+}
+
+// loseAttempts makes the entry unknown, for each body. The lookup of a payment is due at once.
+func (e *Entry) loseAttempts(now time.Time) {
+	e.Request.Fingerprint = restoredFingerprint
+	e.State, e.EverUnknown, e.NothingSent = Unknown, true, false
+	e.Poll = Poll{At: now}
+	if e.Kind != Payment {
+		e.Poll.At = now.Add(StaleAfter)
+	}
+}

@@ -278,10 +278,11 @@ func (p *Pipeline) probeFunc(a *Attempt, book *ledger.Book) reserveFunc {
 
 // stillUnknown is the fault of a repeat whose first request has an unknown outcome. To a charge that is not the first
 // request it adds the parts that differ (decision "charge-repeat"). It names only parts that the first entry has
-// stored: the others are in its hash.
+// stored: the others are in its hash, and a restored entry has lost some.
 func (a *Attempt) stillUnknown() *fault.Fault {
 	f, first, repeat := a.Unknown(nil), a.Stored, a.Entry
-	if a.Parts == (ChargeParts{}) || first.Request.Fingerprint == repeat.Request.Fingerprint {
+	sameBody := first.Request.Fingerprint == repeat.Request.Fingerprint
+	if a.Parts == (ChargeParts{}) || sameBody || first.Request.Restored() {
 		return f
 	}
 	var parts []string

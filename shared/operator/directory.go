@@ -90,7 +90,7 @@ func (d *DriverDirectory) AccountFields(platform string) ([]AccountField, bool) 
 // lacks what the lookup needs.
 func (d *DriverDirectory) StatusLookup(e *ledger.Entry) (StatusLookup, bool) {
 	driver, row, ok := d.Driver(PinOf(e).Platform)
-	if !ok || !row.HasStatusLookup || row.LookupNeedsDriverData && e.DriverData == "" {
+	if !ok || !row.HasStatusLookup || e.LostUpstreamKey() || row.LookupNeedsDriverData && e.DriverData == "" {
 		return nil, false
 	}
 	reader, ok := driver.(StatusLookup)

@@ -1,0 +1,119 @@
+package restore
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"mobilegateway/shared/ledger"
+	"mobilegateway/shared/market"
+	"mobilegateway/shared/money"
+)
+
+// The columns of a list, as export writes them. A list needs kind, and the columns of its kinds' keys.
+const (
+	columnKind       = "kind"
+	columnID         = "id"
+	columnCorrelator = "client_correlator"
+	columnReference  = "reference_code"
+	columnAmount     = "amount"
+	columnCountry    = "country"
+	columnCreatedAt  = "created_at"
+)
+
+// readList reads a merchant's own list, or an export of a copy of the ledger.
+func (r *run) readList(of *shop, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	rows := csv.NewReader(file)
+	heading, err := rows.Read()
+	if err != nil {
+		return fmt.Errorf("%s: its first line must name the columns: %w", path, err)
+	}
+	heading[0] = strings.TrimPrefix(heading[0], "\ufeff")
+	if !slices.Contains(heading, columnKind) {
+		return fmt.Errorf("%s has no column %s: name the columns as export does", path, columnKind)
+	}
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			cells := map[string]string{}
+			for i, name := range heading {
+				cells[strings.TrimSpace(name)] = row[i]
+			}
+			err = r.addRow(of, cells)
+		}
+		if err != nil {
+			line, _ := rows.FieldPos(0)
+			return fmt.Errorf("%s:%d: %w", path, line, err)
+		}
+	}
+}
+
+// addRow adds the key of a row, unless it is of the time before the moment.
+func (r *run) addRow(of *shop, cells map[string]string) (err error) {
+	s := sighting{
+		of: of, kind: ledger.Kind(cells[columnKind]), exact: true, at: r.At.Time,
+		operator: strings.ToLower(cells["operator"]), country: strings.ToUpper(cells[columnCountry]),
+		channel: cells["channel"], account: cells["account"], upstreamKey: cells["upstream_key"],
+	}
+	if text := cells[columnCreatedAt]; text != "" {
+		if s.at, err = time.Parse(time.RFC3339, text); err != nil {
+			return fmt.Errorf("%s is not a time such as 2026-03-01T12:00:00Z", columnCreatedAt)
+		}
+	}
+	if s.at.Before(r.At.Add(-lineMargin)) {
+		return nil
+	}
+	if s, err = s.withCells(cells); err != nil {
+		return err
+	}
+	if text := cells[columnAmount]; text != "" {
+		country, known := market.ByAlpha2(s.homeCountry())
+		if !known {
+			return fmt.Errorf("%s needs %s: fill it in", columnAmount, columnCountry)
+		}
+		if s.minor, err = money.Parse(text, country.Exponent); err != nil {
+			return fmt.Errorf("%s: %w", columnAmount, err)
+		}
+	}
+	r.add(s)
+	return nil
+}
+
+// withCells returns the sighting with the key of a row.
+func (s sighting) withCells(cells map[string]string) (sighting, error) {
+	id, correlator, reference := cells[columnID], cells[columnCorrelator], cells[columnReference]
+	switch {
+	case s.kind == ledger.Payment && isOrderID(id, s.of.profile.Name):
+		return s.withID(id), nil
+	case s.kind == ledger.Payment:
+		return s, fmt.Errorf("%s must be the order_id, %s_ and digits", columnID, s.of.profile.Name)
+	case s.kind != ledger.Charge && s.kind != ledger.SMS:
+		return s, fmt.Errorf("%s must be charge, pay or sms", columnKind)
+	case correlator == "" && (reference == "" || s.kind == ledger.SMS):
+		return s, fmt.Errorf("a %s needs its %s", s.kind, columnCorrelator)
+	}
+	keyed := s.withKeys(correlator, reference)
+	if id == "" || keyed.id == id {
+		return keyed, nil
+	}
+	// An export puts an apostrophe before a text that a spreadsheet would run.
+	plain := s.withKeys(strings.TrimPrefix(correlator, "'"), strings.TrimPrefix(reference, "'"))
+	if plain.id != id {
+		return s, fmt.Errorf("%s is not that of its %s and %s: leave it empty", columnID, columnCorrelator,
+			columnReference)
+	}
+	return plain, nil
+}
