@@ -297,3 +297,6 @@ func TestOtherBody(t *testing.T) {
 		})
 	}
 }
+
+// decision "restored".
+func TestRestored(t *testing.T) { suite.CheckRestored(t, 504) }

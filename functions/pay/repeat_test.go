@@ -170,3 +170,10 @@ func TestReleased(t *testing.T) {
 		})
 	}
 }
+
+// decision "restored".
+func TestRestored(t *testing.T) {
+	for _, channel := range []string{"web", "ussd"} {
+		newSuite(channel).CheckRestored(t, 409)
+	}
+}

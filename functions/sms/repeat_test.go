@@ -190,3 +190,6 @@ func TestUnknownLocation(t *testing.T) {
 	w.Clock.Advance(24 * time.Hour)
 	w.Send(t, newEvent(t)).AssertUnknownAt(t, path)
 }
+
+// decision "restored".
+func TestRestored(t *testing.T) { suite.CheckRestored(t, 409) }
