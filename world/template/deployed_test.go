@@ -28,7 +28,7 @@ func readTemplate(t *testing.T) []byte {
 // decodeTemplate decodes the template as YAML.
 func decodeTemplate(t *testing.T, into any) {
 	t.Helper()
-	if err := yaml.Unmarshal(readTemplate(t), into); err != nil {
+	if err := node.Decode(readTemplate(t), into); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -150,7 +150,7 @@ func Load(path string, options Options) (*Template, error) {
 // Parse reads a template's text.
 func Parse(text []byte, options Options) (*Template, error) {
 	var root document
-	if err := yaml.Unmarshal(text, &root); err != nil {
+	if err := node.Decode(text, &root); err != nil {
 		return nil, err
 	}
 	r, err := newResolver(&root, options)

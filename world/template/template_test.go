@@ -1,7 +1,9 @@
 package template_test
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"mobilegateway/world/template"
+	"mobilegateway/world/template/roles"
 )
 
 const repositoryRoot = "../.."
@@ -89,32 +92,27 @@ func TestGatewayResponsesHaveTheErrorShape(t *testing.T) {
 
 // TestPermissionsMatchEnvironment: a role may read a secret exactly if its function has the secret in its environment.
 func TestPermissionsMatchEnvironment(t *testing.T) {
-	text := string(readTemplate(t))
-	for _, f := range loadTemplate(t).Functions {
-		role := textSection(text, strings.TrimSuffix(f.LogicalID, "Function")+"Role:")
-		for _, secret := range []string{"OperatorSecret", "TokenKeySecret", "TokenPublicKeySecret", "CallbackKeySecret",
-			"WebhookKeySecret"} {
-			inRole := strings.Contains(role, "secretsmanager:GetSecretValue\", Resource: !Ref "+secret)
-			inEnvironment := strings.Contains(textSection(text, f.LogicalID+":"), "!Ref "+secret)
-			if inRole != inEnvironment {
+	deployed := loadTemplate(t)
+	permitted, err := roles.Load(filepath.Join(repositoryRoot, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range permitted.Functions {
+		values := slices.Collect(maps.Values(f.Environment))
+		for _, secret := range deployed.Secrets {
+			inRole := slices.ContainsFunc(permitted.Role(f.Role).Statements, func(s roles.Statement) bool {
+				return slices.Equal(s.Actions, []string{"secretsmanager:GetSecretValue"}) &&
+					slices.Contains(s.Resources, secret.LogicalID)
+			})
+			if inEnvironment := slices.Contains(values, secret.Name); inRole != inEnvironment {
 				t.Errorf("%s: the role may read %s: %v; it is in the environment: %v",
-					f.LogicalID, secret, inRole, inEnvironment)
+					f.LogicalID, secret.LogicalID, inRole, inEnvironment)
 			}
 		}
 	}
-}
-
-// textSection returns the lines of one resource in the template.
-func textSection(text, head string) string {
-	_, after, _ := strings.Cut(text, "\n  "+head+"\n")
-	var lines []string
-	for line := range strings.Lines(after) {
-		if strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   ") {
-			break
-		}
-		lines = append(lines, line)
+	if len(deployed.Secrets) != 5 {
+		t.Errorf("the template has %d secrets, want 5", len(deployed.Secrets))
 	}
-	return strings.Join(lines, "")
 }
 
 // minimalTemplate has one function; a test appends to its properties.

@@ -1,4 +1,5 @@
-// Package node reads the YAML nodes of template.yaml. A nil node is a missing value, and has nothing below it.
+// Package node reads the YAML nodes of template.yaml, without its anchors. A nil node is a missing value, and has
+// nothing below it.
 package node
 
 import (
@@ -8,6 +9,35 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
+
+// Decode decodes a template's text. The nodes of the result have no alias and no merge key, as if each repeated part
+// were written out. It supports a merge key of one mapping, whose keys the other mapping must not have.
+func Decode(text []byte, into any) error {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	return expand(&document).Decode(into)
+}
+
+// expand replaces the aliases and merge keys below a node by what they repeat. It returns the node, or the node that an
+// alias repeats.
+func expand(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias // an earlier node, and so an expanded one
+	}
+	var content []*yaml.Node
+	for i, item := range n.Content {
+		item = expand(item)
+		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Tag == "!!merge" {
+			content = append(content[:len(content)-1], item.Content...)
+		} else {
+			content = append(content, item)
+		}
+	}
+	n.Content = content
+	return n
+}
 
 // FirstError keeps the first error of a reader, so that its caller checks once. The reader's results after it have no
 // meaning.

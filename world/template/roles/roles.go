@@ -70,7 +70,7 @@ func Parse(text []byte) (*Template, error) {
 	var root struct {
 		Resources yaml.Node `yaml:"Resources"`
 	}
-	if err := yaml.Unmarshal(text, &root); err != nil {
+	if err := node.Decode(text, &root); err != nil {
 		return nil, err
 	}
 	t, r := &Template{}, &reader{}
