@@ -11,6 +11,7 @@ import (
 
 	"mobilegateway/deploy/samcli"
 	"mobilegateway/e2e/harness"
+	"mobilegateway/internal/file"
 	"mobilegateway/local"
 	"mobilegateway/world/lambda"
 	"mobilegateway/world/secrets"
@@ -54,6 +55,9 @@ func (s *suite) createFixture(ctx context.Context) (err error) {
 	settings := map[string]string{
 		"AWS_REGION": region, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": "secret",
 		"AWS_ENDPOINT_URL_DYNAMODB": s.dynamoURL, "AWS_ENDPOINT_URL_SECRETS_MANAGER": secretsURL,
+	}
+	if err := s.writeVariables(); err != nil {
+		return err
 	}
 	names := map[string]string{} // SAM resolves a reference to the logical id
 	for id := range s.template.References {
@@ -108,12 +112,36 @@ func (s *suite) pumpStream(ctx context.Context) {
 	}
 }
 
+// writeVariables writes the file of --env-vars, with the tables and secrets by their logical ids. SAM does not resolve
+// them: it evaluates both branches of !If, and cannot import values.
+func (s *suite) writeVariables() error {
+	ids := map[string]string{}
+	for _, table := range s.template.Tables {
+		ids[table.Name] = table.LogicalID
+	}
+	for _, secret := range s.template.Secrets {
+		ids[secret.Name] = secret.LogicalID
+	}
+	variables := map[string]string{}
+	for _, function := range s.template.Functions {
+		for name, value := range function.Environment {
+			if id := ids[value]; id != "" {
+				variables[name] = id
+			}
+		}
+	}
+	return file.ReplaceJSON(s.variablesPath(), map[string]map[string]string{"Parameters": variables})
+}
+
+func (s *suite) variablesPath() string { return filepath.Join(s.Dir, "variables.json") }
+
 func (s *suite) samLocalCommand(command string, arguments ...string) (environment, all []string) {
 	parameters := local.Parameters()
 	parameters["BaseUrl"] = s.baseURL()
 	all = append([]string{
 		"local", command, "--template-file", filepath.Join(s.bundleDir(), "template.yaml"),
-		"--skip-pull-image", "--invoke-image", s.baseImage(), "--region", region, "--parameter-overrides",
+		"--skip-pull-image", "--invoke-image", s.baseImage(), "--region", region, "--env-vars", s.variablesPath(),
+		"--parameter-overrides",
 	}, samcli.ParameterOverrides(parameters)...)
 	environment = append(harness.SAMEnvironment(s.Workspace, ""),
 		"AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY=secret",

@@ -22,7 +22,7 @@ func ownMetrics() []string {
 // readDashboard returns the body of the template's dashboard, with x in place of each reference.
 func readDashboard(t *testing.T) []byte {
 	t.Helper()
-	body := []byte(valueAt(t, "Resources", "Dashboard", "Properties", "DashboardBody").Value)
+	body := []byte(valueAt(t, "Resources", "Dashboard", "Properties", "DashboardBody").Content[0].Value)
 	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll(body, []byte("x"))
 }
 

@@ -35,7 +35,7 @@ func expand(n *yaml.Node) *yaml.Node {
 			content = append(content, item)
 		}
 	}
-	n.Content = content
+	n.Content, n.Anchor = content, ""
 	return n
 }
 
@@ -86,10 +86,19 @@ func Items(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
-// OwnResource returns the last branch of !If [Condition, !Ref Parameter, own]: the template's own resource, which is
-// used if no parameter names another one. It returns another node as it is.
+// MakesData is the condition of the resources that template.yaml makes only if no other stack has them.
+const MakesData = "MakesData"
+
+// OwnResource returns the template's own resource, which is used if no parameter names another one. That is the last
+// branch of !If [Condition, !Ref Parameter, own], and the first of !If [MakesData, own, other]. It returns another node
+// as it is.
 func OwnResource(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Tag == "!If" && len(n.Content) == 3 && n.Content[1].Tag == "!Ref" {
+	switch {
+	case n == nil || n.Tag != "!If" || len(n.Content) != 3:
+		return n
+	case n.Content[0].Value == MakesData:
+		return n.Content[1]
+	case n.Content[1].Tag == "!Ref":
 		return n.Content[2]
 	}
 	return n

@@ -192,7 +192,7 @@ func (r *reader) readConditions(n *yaml.Node, to *Statement) {
 // readList reads one value or a sequence of them.
 func readList(n *yaml.Node, read func(*yaml.Node) string) []string {
 	nodes := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode && n.Tag != "!If" {
+	if n.Tag == "!!seq" {
 		nodes = n.Content
 	}
 	var values []string
@@ -221,6 +221,8 @@ func (r *reader) resource(n *yaml.Node) string {
 		return text
 	case n.Tag == "!GetAtt":
 		text = "${" + text + "}"
+	case n.Tag == "!Sub" && n.Kind == yaml.SequenceNode && len(n.Content) == 2:
+		return r.substituted(n.Content[0].Value, n.Content[1])
 	case n.Tag != "!Sub":
 		r.Fail(n, "a resource is a reference or \"*\"")
 		return ""
@@ -234,6 +236,21 @@ func (r *reader) resource(n *yaml.Node) string {
 		parts[1] += "/stream"
 	}
 	return parts[1] + parts[3]
+}
+
+// ownLogs is the ARN of all log groups whose names begin with the stack's name, without what follows that name.
+const ownLogs = "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:/${AWS::StackName}"
+
+// substituted returns the resource of !Sub [text, {Name: reference}]. A function's log group has the function's name.
+func (r *reader) substituted(text string, references *yaml.Node) string {
+	for name, reference := range node.Entries(references) {
+		operation, isLog := strings.CutSuffix(strings.TrimPrefix(text, "${"+name+"}/"), ":*")
+		if isLog && reference.Value == ownLogs && operation != "" {
+			return strings.ToUpper(operation[:1]) + operation[1:] + "LogGroup"
+		}
+		text = strings.ReplaceAll(text, "${"+name+"}", r.resource(reference))
+	}
+	return text
 }
 
 // resourceAt is resource of the value below nested mappings; "" if it is missing.
