@@ -33,6 +33,11 @@ for name in $FAKE_FUNCTIONS; do
 done
 `
 
+// dataOutputs are the outputs of a stack with data.
+const dataOutputs = `[{"OutputKey":"LedgerStreamArn","OutputValue":"` + ledgerStream + `"}]`
+
+const ledgerStream = "arn:aws:dynamodb:eu-west-1:123456789012:table/ledger/stream/2026-11-21T00:00:00.000"
+
 // testCheckout is a folder with the files of a deployment and a SAM that only records its calls.
 type testCheckout struct{ root, log string }
 
@@ -65,13 +70,20 @@ func newTestCheckout(t *testing.T, program string) testCheckout {
 func (s testCheckout) system() system {
 	return system{out: io.Discard, preflight: func(context.Context, preflight.Target) (preflight.Report, error) {
 		return preflight.Report{}, nil
-	}, protect: func(context.Context, string, string) error { return nil }}
+	}, protect: func(context.Context, string, string) error { return nil },
+		protectData: func(context.Context, string, string) error { return nil }}
 }
 
 // keepProd writes the file of prod.
 func (s testCheckout) keepProd(t *testing.T, text string) {
 	t.Helper()
-	path := filepath.Join(s.root, environmentPath("prod"))
+	s.keep(t, "prod", text)
+}
+
+// keep writes the file of an environment.
+func (s testCheckout) keep(t *testing.T, environment, text string) {
+	t.Helper()
+	path := filepath.Join(s.root, environmentPath(environment))
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}

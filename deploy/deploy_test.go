@@ -169,7 +169,7 @@ func TestDeploy(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newTestCheckout(t, good)
-			s.keepProd(t, prodFile)
+			s.keepProd(t, prodFile+"DataStack = \"\"\n")
 			if err := run(t.Context(), s.root, c.arguments, s.system()); err != nil {
 				t.Fatal(err)
 			}

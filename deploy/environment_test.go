@@ -32,7 +32,9 @@ type trace struct {
 
 func newTrace(t *testing.T) *trace {
 	t.Helper()
-	return &trace{testCheckout: newTestCheckout(t, buildProgram(t, deployFlags("arm64")...))}
+	r := &trace{testCheckout: newTestCheckout(t, buildProgram(t, deployFlags("arm64")...))}
+	t.Setenv("FAKE_OUTPUTS", dataOutputs)
+	return r
 }
 
 func (r *trace) run(t *testing.T, input string, arguments ...string) error {
@@ -45,6 +47,10 @@ func (r *trace) run(t *testing.T, input string, arguments ...string) error {
 		},
 		protect: func(_ context.Context, region, stack string) error {
 			r.protected = append(r.protected, region+" "+stack)
+			return nil
+		},
+		protectData: func(_ context.Context, region, stack string) error {
+			r.protected = append(r.protected, "data "+region+" "+stack)
 			return nil
 		},
 		pause: func(_ context.Context, wait time.Duration) error {
@@ -93,10 +99,12 @@ func TestFirstDeploymentOfProd(t *testing.T) {
 			t.Errorf("no word of %q in %s", fault, r.said.String())
 		}
 	}
-	if got := r.verbs(t); !slices.Equal(got, []string{"build template.yaml", "deploy template.yaml"}) {
+	if got := r.verbs(t); !slices.Equal(got, []string{"build template.yaml", "deploy data.yaml",
+		"deploy template.yaml"}) {
 		t.Errorf("SAM did %q", got)
 	}
-	if !slices.Equal(r.protected, []string{kept.Region + " mobile-gateway-prod"}) {
+	if !slices.Equal(r.protected,
+		[]string{"data " + kept.Region + " mobile-gateway-prod-data", kept.Region + " mobile-gateway-prod"}) {
 		t.Errorf("protected %q", r.protected)
 	}
 	if r.target.Account != kept.Account || r.target.Region != kept.Region || r.target.Stack != "mobile-gateway-prod" ||

@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/term"
 
 	"mobilegateway/deploy/bundle"
@@ -52,7 +53,9 @@ type system struct {
 	who       func(context.Context) (account, region string)
 	preflight func(context.Context, preflight.Target) (preflight.Report, error)
 	protect   func(ctx context.Context, region, stack string) error
-	pause     func(context.Context, time.Duration) error
+	// protectData protects the data of a stack too.
+	protectData func(ctx context.Context, region, stack string) error
+	pause       func(context.Context, time.Duration) error
 }
 
 // atTerminal returns the system of the program.
@@ -68,13 +71,16 @@ func atTerminal() system {
 		}
 		return preflight.Run(ctx, configuration, target, time.Now()), nil
 	}
-	s.protect = func(ctx context.Context, region, stack string) error {
-		configuration, err := preflight.Load(ctx, region)
-		if err != nil {
-			return err
+	guarded := func(protect func(context.Context, aws.Config, string) error) func(context.Context, string, string) error {
+		return func(ctx context.Context, region, stack string) error {
+			configuration, err := preflight.Load(ctx, region)
+			if err != nil {
+				return err
+			}
+			return protect(ctx, configuration, stack)
 		}
-		return preflight.Protect(ctx, configuration, stack)
 	}
+	s.protect, s.protectData = guarded(preflight.Protect), guarded(preflight.ProtectData)
 	return s
 }
 
@@ -171,6 +177,7 @@ func run(ctx context.Context, root string, arguments []string, env system) error
 		return err
 	}
 	d := deployment{deployOptions: o, system: env, root: root, config: config, given: given}
+	d.chooseDataStack()
 	report, err := d.check(ctx, known)
 	if err != nil || o.onlyPreflight {
 		return err
@@ -192,10 +199,18 @@ func run(ctx context.Context, root string, arguments []string, env system) error
 			return err
 		}
 	}
-	if err := d.buildAndDeploy(ctx, text, known.functions()); err != nil || o.environment != "prod" {
+	region := cmp.Or(config.region(), report.Region)
+	built, err := d.build(ctx, text, known.functions())
+	if err != nil {
 		return err
 	}
-	return env.protect(ctx, cmp.Or(config.region(), report.Region), d.stackName())
+	if err := d.deployData(ctx, region); err != nil {
+		return err
+	}
+	if err := d.deploy(ctx, built); err != nil || o.environment != "prod" {
+		return err
+	}
+	return env.protect(ctx, region, d.stackName())
 }
 
 // readConfig reads the configuration. The first time it prompts for the values of prod, and keeps them.
@@ -254,26 +269,29 @@ func (d deployment) check(ctx context.Context, known templateFile) (preflight.Re
 	return report, report.Write(d.out)
 }
 
-func (d deployment) buildAndDeploy(ctx context.Context, text []byte, functions []string) error {
+// build builds and checks the bundle, and returns its folder.
+func (d deployment) build(ctx context.Context, text []byte, functions []string) (built string, err error) {
 	root := d.root
 	source := filepath.Join(root, "template.yaml")
 	if d.gradual {
 		source = filepath.Join(root, ".aws-sam", "gradual.yaml")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(source), 0o755), os.WriteFile(source, text, 0o600)); err != nil {
-			return err
+			return "", err
 		}
 	}
 	build := append([]string{"build", "--template-file", source, "--base-dir", root}, d.settings(d.given)...)
 	if err := runSAM(ctx, root, d.sam, build...); err != nil {
-		return err
+		return "", err
 	}
-	built := filepath.Join(root, ".aws-sam", "build")
+	built = filepath.Join(root, ".aws-sam", "build")
 	if err := bundle.Check(built, functions, d.given["Architecture"]); err != nil {
-		return err
+		return "", err
 	}
-	if err := bundle.WriteSBOM(built, filepath.Join(root, ".aws-sam", bundle.SBOMFile)); err != nil {
-		return err
-	}
+	return built, bundle.WriteSBOM(built, filepath.Join(root, ".aws-sam", bundle.SBOMFile))
+}
+
+// deploy deploys a bundle, behind the web ACL if there is one.
+func (d deployment) deploy(ctx context.Context, built string) error {
 	if d.waf {
 		if err := d.deployWebACL(ctx); err != nil {
 			return err
@@ -283,7 +301,7 @@ func (d deployment) buildAndDeploy(ctx context.Context, text []byte, functions [
 	if d.stack != "" {
 		deploy = append(deploy, "--stack-name", d.stack)
 	}
-	return runSAM(ctx, root, d.sam, slices.Concat(deploy, d.confirmation(), d.settings(d.given))...)
+	return runSAM(ctx, d.root, d.sam, slices.Concat(deploy, d.confirmation(), d.settings(d.given))...)
 }
 
 // settings returns the arguments of SAM with the configuration and some parameters.

@@ -125,6 +125,7 @@ type checker struct {
 	topics       *sns.Client
 
 	effective map[string]string // the parameters as the stack will have them
+	current   map[string]string // the parameters of the live stack
 	live      bool              // the stack exists and has resources
 	report    *Report
 }
@@ -205,7 +206,7 @@ func isCode(err error, code string) bool {
 
 // mergeParameters returns the parameters as the stack will have them: a value that is not sent stays.
 func (c *checker) mergeParameters(live map[string]string) {
-	c.effective = map[string]string{}
+	c.current, c.effective = live, map[string]string{}
 	maps.Copy(c.effective, c.Defaults)
 	maps.Copy(c.effective, live)
 	maps.Copy(c.effective, c.Given)

@@ -1,7 +1,9 @@
 package preflight
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,7 +147,11 @@ func TestEachFinding(t *testing.T) {
 		"tables of others": {responses: only("cloudformation DescribeStackResources LedgerTable",
 			ownedBy(stackName, "s-LedgerTable-1")), given: map[string]string{"LedgerTableName": "other"},
 			check: "tables and secrets", want: "another LedgerTable for a live stack that has s-LedgerTable-1",
-			action: "leave LedgerTableName empty"},
+			action: "keep LedgerTableName empty"},
+		"tables of its own again": {responses: only("cloudformation DescribeStacks",
+			describedWith("LedgerTableName", "other")), given: map[string]string{"LedgerTableName": ""},
+			check: "tables and secrets", want: "LedgerTableName is other for the live stack",
+			action: "leave LedgerTableName as it is"},
 		"no right": {responses: only("lambda /2016-08-19/account-settings",
 			recorded{403, "AccessDeniedException| User is not authorized"}),
 			check: "concurrency of Lambda", want: "not checked: AccessDeniedException",
@@ -214,6 +220,30 @@ func TestAllows(t *testing.T) {
 		if got := allows(text, account, "s", "kms:Encrypt", "kms:Decrypt"); got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
+	}
+}
+
+// TestProtectData turns the protection on, and lets no update replace or delete a resource.
+func TestProtectData(t *testing.T) {
+	s := &services{responses: goodResponses()}
+	if err := ProtectData(t.Context(), configuration(t, s), stackName); err != nil || len(s.asked) != 2 {
+		t.Errorf("asked %q, %v", s.asked, err)
+	}
+	s.responses["cloudformation SetStackPolicy"] = recorded{403, "AccessDenied| no"}
+	err := ProtectData(t.Context(), configuration(t, s), stackName)
+	if err == nil || !strings.Contains(err.Error(), "set the stack policy of "+stackName+": AccessDenied: no") {
+		t.Error(err)
+	}
+	var policy struct {
+		Statement []struct {
+			Effect string
+			Action any
+		}
+	}
+	if err := json.Unmarshal([]byte(dataPolicy), &policy); err != nil || len(policy.Statement) != 2 ||
+		policy.Statement[1].Effect != "Deny" ||
+		!slices.Equal(policy.Statement[1].Action.([]any), []any{"Update:Replace", "Update:Delete"}) {
+		t.Errorf("the policy is %+v, %v", policy, err)
 	}
 }
 

@@ -91,6 +91,14 @@ const (
 	webACLARN   = "arn:aws:wafv2:" + region + ":" + account + ":regional/webacl/gateway/77777777-8888"
 )
 
+// describedWith is the response of DescribeStacks for a stack with one parameter more.
+func describedWith(name, value string) recorded {
+	response := described("UPDATE_COMPLETE")
+	response.body = strings.Replace(response.body, "<Parameters>", "<Parameters><member><ParameterKey>"+name+
+		"</ParameterKey><ParameterValue>"+value+"</ParameterValue></member>", 1)
+	return response
+}
+
 // described is the response of DescribeStacks.
 func described(status string) recorded {
 	return recorded{body: `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>` + stackName +
@@ -176,6 +184,7 @@ func goodResponses() map[string]recorded {
 		"cloudformation UpdateTerminationProtection": {body: `<UpdateTerminationProtectionResponse>` +
 			`<UpdateTerminationProtectionResult>` +
 			`<StackId>id</StackId></UpdateTerminationProtectionResult></UpdateTerminationProtectionResponse>`},
+		"cloudformation SetStackPolicy": {body: `<SetStackPolicyResponse></SetStackPolicyResponse>`},
 	}
 }
 

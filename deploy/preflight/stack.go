@@ -55,13 +55,25 @@ func whatToDo(status types.StackStatus, name string) string {
 	return ""
 }
 
-// ownData refuses to name another table, secret or log group for one that the live stack has. CloudFormation would take
-// the stack's own one, with its content, out of the stack, and the functions would work on the other one.
+// ownData refuses to name another table, secret or log group for one that the live stack has or names. CloudFormation
+// would take the stack's own one, with its content, out of the stack, and the functions would work on the other one.
 func (c *checker) ownData(ctx context.Context) []Finding {
 	const check = "tables and secrets"
 	var findings []Finding
+	reported := map[string]bool{} // parameters with a finding
 	for _, data := range c.Data {
-		if !c.live || c.Given[data.Parameter] == "" {
+		given, isGiven := c.Given[data.Parameter]
+		if !c.live || !isGiven || reported[data.Parameter] {
+			continue
+		}
+		if live := c.current[data.Parameter]; live != "" && live != given {
+			reported[data.Parameter] = true
+			findings = append(findings, Finding{check, fmt.Sprintf("%s is %s for the live stack, which works on those "+
+				"tables and secrets, not %q", data.Parameter, live, given), "leave " + data.Parameter + " as it is",
+				true})
+			continue
+		}
+		if given == "" {
 			continue
 		}
 		found, err := c.stacks.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{
@@ -76,10 +88,12 @@ func (c *checker) ownData(ctx context.Context) []Finding {
 		for _, resource := range found.StackResources {
 			own := aws.ToString(resource.PhysicalResourceId)
 			if resource.ResourceStatus != types.ResourceStatusDeleteComplete && own != "" {
+				reported[data.Parameter] = true
 				findings = append(findings, Finding{check,
-					fmt.Sprintf("%s names another %s for a live stack that has %s",
-						data.Parameter, data.LogicalID, own), "leave " + data.Parameter +
-						" empty: this stack keeps its own", true})
+					fmt.Sprintf("%s names another %s for a live stack that has %s", data.Parameter, data.LogicalID,
+						own),
+					"keep " + data.Parameter + " empty for this stack, or move its data first: docs/deploy.md, " +
+						"\"Keep data in a stack of its own\"", true})
 			}
 		}
 	}
@@ -107,6 +121,25 @@ func (c *checker) ownerOf(ctx context.Context, physicalID string) (string, error
 		return "", err
 	}
 	return aws.ToString(found.StackResources[0].StackName), nil
+}
+
+// dataPolicy lets no update of a stack replace or delete a resource.
+const dataPolicy = `{"Statement": [
+  {"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"},
+  {"Effect": "Deny", "Action": ["Update:Replace", "Update:Delete"], "Principal": "*", "Resource": "*"}]}`
+
+// ProtectData turns a stack's termination protection on, and lets no update replace or delete one of its resources.
+func ProtectData(ctx context.Context, configuration aws.Config, stack string) error {
+	if err := Protect(ctx, configuration, stack); err != nil {
+		return err
+	}
+	_, err := cloudformation.NewFromConfig(configuration).SetStackPolicy(ctx, &cloudformation.SetStackPolicyInput{
+		StackName: aws.String(stack), StackPolicyBody: aws.String(dataPolicy),
+	})
+	if err != nil {
+		return fmt.Errorf("set the stack policy of %s: %s", stack, reason(err))
+	}
+	return nil
 }
 
 // Protect turns a stack's termination protection on.
