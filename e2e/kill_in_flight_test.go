@@ -118,8 +118,11 @@ func killRandomProcesses(t *testing.T, g *target, stop <-chan struct{}) {
 
 // retryUntilAccepted retries a payment until it is accepted. A killed function's response is 504 (decision
 // "error-shape").
-func retryUntilAccepted(t *testing.T, g *target, one payment) {
-	for started := time.Now(); time.Since(started) < 70*time.Second; time.Sleep(5 * pollInterval) {
+func retryUntilAccepted(t *testing.T, g *target, one payment) { retryFor(t, g, one, 70*time.Second) }
+
+// retryFor is retryUntilAccepted with another limit.
+func retryFor(t *testing.T, g *target, one payment, limit time.Duration) {
+	for started := time.Now(); time.Since(started) < limit; time.Sleep(5 * pollInterval) {
 		response, err := g.send(newPayment(g.MerchantCredentials, one.order, "ussd", one.msisdn))
 		if err != nil {
 			continue // the whole run is down

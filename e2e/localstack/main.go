@@ -37,7 +37,7 @@ func main() {
 }
 
 func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) error {
-	s := &suite{Workspace: site}
+	s := &suite{Workspace: site, stack: stackName}
 	if err := s.startServices(ctx); err != nil {
 		return err
 	}
@@ -53,6 +53,7 @@ func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) err
 
 type suite struct {
 	harness.Workspace
+	stack        string // the name of the gateway's stack
 	environments *environmentPool
 	stubs        *harness.Stubs
 	server       *localStackServer
@@ -116,16 +117,9 @@ func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 		return err
 	}
 	s.Logf("deployed the stack")
-	environment := s.server.environment()
-	variable := func(name string) string { return environment[name] }
-	s.deployment, err = harness.StackDeployment(s.outputs, variable, s.stubs, s.parameters["BaseUrl"])
-	if err != nil {
+	if err := s.seed(ctx); err != nil {
 		return err
 	}
-	if s.info, err = s.deployment.Seed(ctx); err != nil {
-		return err
-	}
-	s.stubs.SetWebhookSecrets(s.info)
 	handler, err := s.limitedProxy()
 	if err != nil {
 		return err
@@ -136,6 +130,21 @@ func (s *suite) deployAndSeed(ctx context.Context) (err error) {
 	}
 	s.Logf("wrote the secrets, onboarded the merchants")
 	return file.ReplaceJSON(s.runJSONPath(), s.info)
+}
+
+// seed writes the secrets and onboards the merchants.
+func (s *suite) seed(ctx context.Context) (err error) {
+	environment := s.server.environment()
+	variable := func(name string) string { return environment[name] }
+	s.deployment, err = harness.StackDeployment(s.outputs, variable, s.stubs, s.parameters["BaseUrl"])
+	if err != nil {
+		return err
+	}
+	if s.info, err = s.deployment.Seed(ctx); err != nil {
+		return err
+	}
+	s.stubs.SetWebhookSecrets(s.info)
+	return nil
 }
 
 // parallelStories is how many stories run in parallel. LocalStack handles fewer parallel requests than the local run:
@@ -166,6 +175,9 @@ func (s *suite) runStories(ctx context.Context) error {
 		},
 	)
 	if err != nil {
+		return err
+	}
+	if err := s.runDataStackStory(ctx); err != nil {
 		return err
 	}
 	if err := s.runStubStories(ctx, stories); err != nil {

@@ -17,7 +17,7 @@ const sweepInterval = time.Second
 
 // startFastSchedule invokes the sweep through LocalStack's Lambda at the stories' speed, until ctx ends.
 func (s *suite) startFastSchedule(ctx context.Context) error {
-	name, err := s.server.deployedFunctionName(ctx, "SweepFunction")
+	name, err := s.server.deployedFunctionName(ctx, s.stack+"-SweepFunction")
 	if err != nil {
 		return err
 	}
@@ -30,14 +30,15 @@ func (s *suite) startFastSchedule(ctx context.Context) error {
 	return nil
 }
 
-func (s *localStackServer) deployedFunctionName(ctx context.Context, logicalID string) (string, error) {
+// deployedFunctionName returns the function whose name begins with a stack's name and a logical id.
+func (s *localStackServer) deployedFunctionName(ctx context.Context, prefix string) (string, error) {
 	hashes, err := s.codeHashes(ctx)
 	for name := range hashes {
-		if strings.HasPrefix(name, stackName+"-"+logicalID) {
+		if strings.HasPrefix(name, prefix) {
 			return name, nil
 		}
 	}
-	return "", errors.Join(err, fmt.Errorf("LocalStack has no function %s", logicalID))
+	return "", errors.Join(err, fmt.Errorf("LocalStack has no function %s", prefix))
 }
 
 func (s *localStackServer) codeHashes(ctx context.Context) (map[string]string, error) {

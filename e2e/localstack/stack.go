@@ -19,9 +19,18 @@ import (
 const stackName = "gateway"
 
 // deployTimeout bounds a deployment. LocalStack does not roll a failed update back, and SAM would wait forever.
-const deployTimeout = 4 * time.Minute
+const deployTimeout = 6 * time.Minute
 
-func (s *suite) deploy(ctx context.Context, bundle string) error {
+// deploy deploys a bundle as the gateway's stack and reads its outputs.
+func (s *suite) deploy(ctx context.Context, bundle string) (err error) {
+	if err := s.deployTemplate(ctx, filepath.Join(bundle, "template.yaml"), s.stack, s.parameters); err != nil {
+		return err
+	}
+	s.outputs, err = s.server.readOutputs(ctx, s.stack)
+	return err
+}
+
+func (s *suite) deployTemplate(ctx context.Context, path, stack string, parameters map[string]string) error {
 	ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 	defer cancel()
 	environment := append(harness.SAMEnvironment(s.Workspace, ""), "SAM_CLI_POLL_DELAY=1")
@@ -29,38 +38,39 @@ func (s *suite) deploy(ctx context.Context, bundle string) error {
 		environment = append(environment, name+"="+value)
 	}
 	arguments := append([]string{
-		"deploy", "--template-file", filepath.Join(bundle, "template.yaml"), "--stack-name", stackName, "--s3-bucket",
-		bucket,
+		"deploy", "--template-file", path, "--stack-name", stack, "--s3-bucket", bucket,
 		"--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--parameter-overrides",
-	}, samcli.ParameterOverrides(s.parameters)...)
+	}, samcli.ParameterOverrides(parameters)...)
 	command := harness.Command{Log: filepath.Join(s.Dir, "deploy.log"), Dir: s.Dir, Environment: environment}
-	if err := command.Run(ctx, harness.SAMPath(s.Root), arguments...); err != nil {
-		return err
-	}
-	return s.readOutputs(ctx)
+	return command.Run(ctx, harness.SAMPath(s.Root), arguments...)
 }
 
-// readOutputs reads the stack's outputs from CloudFormation, whose responses are XML.
-func (s *suite) readOutputs(ctx context.Context) error {
-	query := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stackName}}.Encode()
-	text, err := s.server.call(ctx, serviceCall{
+// callStack does an action of CloudFormation with a stack. The response is XML.
+func (s *localStackServer) callStack(ctx context.Context, action, stack string) ([]byte, error) {
+	query := url.Values{"Action": {action}, "Version": {"2010-05-15"}, "StackName": {stack}}.Encode()
+	return s.call(ctx, serviceCall{
 		service: "cloudformation", method: http.MethodPost, path: "/", body: query,
 		contentType: "application/x-www-form-urlencoded",
 	})
+}
+
+// readOutputs reads a stack's outputs.
+func (s *localStackServer) readOutputs(ctx context.Context, stack string) (map[string]string, error) {
+	text, err := s.callStack(ctx, "DescribeStacks", stack)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var response struct {
 		Outputs []struct{ OutputKey, OutputValue string } `xml:"DescribeStacksResult>Stacks>member>Outputs>member"`
 	}
 	if err := xml.Unmarshal(text, &response); err != nil {
-		return fmt.Errorf("the outputs of the stack: %w", err)
+		return nil, fmt.Errorf("the outputs of the stack %s: %w", stack, err)
 	}
-	s.outputs = map[string]string{}
+	outputs := map[string]string{}
 	for _, output := range response.Outputs {
-		s.outputs[output.OutputKey] = output.OutputValue
+		outputs[output.OutputKey] = output.OutputValue
 	}
-	return nil
+	return outputs, nil
 }
 
 // maxParallelRequests is how many requests LocalStack gets at once; the others wait. LocalStack is one Python process
