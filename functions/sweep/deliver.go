@@ -13,8 +13,7 @@ import (
 // slow has no such bound: all its notifications come here, so they wait in line as long as this pass finds it well.
 const maxFailingServerSlots = 2
 
-// parkedAlarmAge is how long a parked notification counts for the alarm of stalled work: a merchant that is gone must
-// not keep it on.
+// parkedAlarmAge is how long a parked notification counts for its alarm: a merchant that is gone must not keep it on.
 const parkedAlarmAge = 7 * 24 * time.Hour
 
 // notifiedSince is when the first notification of the outbox was queued.
@@ -76,7 +75,7 @@ func (p *pass) prepareParkedCheck(ctx context.Context, e *ledger.Entry) (prepare
 	) (*ledger.Entry, error) {
 		now := ledger.Timestamp(p.Now())
 		if age := now.Sub(notifiedSince(entry)); !enabled && age <= parkedAlarmAge {
-			line.SetStalledAge(age)
+			line.SetParkedAge(age)
 		}
 		return p.applyChange(ctx, entry, func(e *ledger.Entry) ledger.Transition {
 			if !e.Outbox.ParkedCheckDue(now) {

@@ -233,8 +233,8 @@ func TestSlowMerchantServer(t *testing.T) {
 	s.AssertDelivered(t, entries...)
 }
 
-// A parked notification counts as stalled for 7 days: a merchant that is gone must not keep the alarm on.
-func TestParkedStall(t *testing.T) {
+// A parked notification counts for 7 days: a merchant that is gone must not keep the alarm on.
+func TestParkedAge(t *testing.T) {
 	const week, none = 7 * 24 * time.Hour, -1
 	for age, want := range map[time.Duration]int{week: int(week.Milliseconds()), week + time.Millisecond: none} {
 		s := newFixture(t)
@@ -246,8 +246,8 @@ func TestParkedStall(t *testing.T) {
 			e.Reschedule()
 		})
 		s.runSweep(t)
-		if got := s.LogLines.MaxMetric("StalledMillis"); got != want {
-			t.Errorf("after %s: stalled for %d ms, want %d", age, got, want)
+		if got := s.LogLines.MaxMetric("ParkedMillis"); got != want {
+			t.Errorf("after %s: parked for %d ms, want %d", age, got, want)
 		}
 		if wait := s.nextAttempt(t, e); wait != 24*time.Hour {
 			t.Errorf("after %s: the next check is after %s, want a day", age, wait)

@@ -23,6 +23,7 @@ type LogLine struct {
 	scheduleDelay  time.Duration
 	delayMeasured  bool
 	stalledAge     time.Duration
+	parkedAge      time.Duration
 	duration       time.Duration
 	counters       [counterCount]int
 }
@@ -160,6 +161,9 @@ func (l *LogLine) SetScheduleDelay(delay time.Duration) {
 // SetStalledAge sets how long due work could have been done and was not, because something that it needs is missing;
 // the longest of several counts.
 func (l *LogLine) SetStalledAge(age time.Duration) { l.stalledAge = max(l.stalledAge, age) }
+
+// SetParkedAge sets how long a notification has been parked at a disabled endpoint.
+func (l *LogLine) SetParkedAge(age time.Duration) { l.parkedAge = age }
 
 // SetDuration sets the total duration.
 func (l *LogLine) SetDuration(elapsed time.Duration) { l.duration = elapsed }

@@ -37,7 +37,7 @@ func (l *LogLine) Finish(now time.Time, w io.Writer) {
 
 // Write writes the line with its newline in one call of w, so that lines of parallel requests do not mix. Every line
 // counts one of Requests, and from status 500 on one of Errors. Other counters appear unless they are zero.
-// OperatorMillis, ScheduleDelayMillis and StalledMillis appear if they were set.
+// OperatorMillis, ScheduleDelayMillis, StalledMillis and ParkedMillis appear if they were set.
 func (l *LogLine) Write(w io.Writer) error {
 	metrics := l.collectMetrics()
 	document := l.fields
@@ -78,6 +78,9 @@ func (l *LogLine) collectMetrics() metricSet {
 	}
 	if l.stalledAge > 0 {
 		m.add("StalledMillis", unitMillis, l.stalledAge.Milliseconds())
+	}
+	if l.parkedAge > 0 {
+		m.add("ParkedMillis", unitMillis, l.parkedAge.Milliseconds())
 	}
 	m.add("DurationMillis", unitMillis, l.duration.Milliseconds())
 	return m
