@@ -36,6 +36,7 @@ var alarms = []struct {
 	{[]byte(`,"StaleUnknownOutcomes":`), 0},
 	{[]byte(`,"ScheduleDelayMillis":`), 600_000},
 	{[]byte(`,"StalledMillis":`), 1_800_000},
+	{[]byte(`,"ParkedMillis":`), 24*3_600_000 - 1},
 }
 
 // runbooks checks that engineers end what waits for a person.
