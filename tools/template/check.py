@@ -47,7 +47,12 @@ def lint(files):
 
 
 def audit(files):
-    """Returns the findings of checkov. It also checks a variant of each template without suppressions."""
+    """Returns the findings of checkov. It also checks a variant of each template without suppressions.
+
+    checkov has no check for CloudWatch, so a template with nothing else is left to cfn-lint.
+    """
+    files = [n for n in files if re.search(r"\bType\W+AWS::(?!CloudWatch::)", Path(n).read_text()) or "Resources" not in
+             Path(n).read_text()]
     opened = {n: write_variant("open", n, r"\bcheckov:", "unheard:") for n in files}
     return judge(opened, json.loads(run(
         ".local/tools/checkov/bin/checkov", "--skip-download", "--framework", "cloudformation", "--output", "json",
