@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -9,17 +10,22 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"mobilegateway/deploy/preflight"
 )
 
-// fakeSAM records its arguments and prints the given stack outputs. Its build copies one program to every function.
+// fakeSAM records its arguments and prints the given stack outputs; after a deployment it prints those of a whole
+// stack. Its build copies one program to every function. It records the deployment of the alarms in a log of its own.
 const fakeSAM = `#!/bin/sh
 if [ "$1" = list ]; then
+  case "$*" in *-data*) ;; *) grep -qs "^deploy .*/build/template.yaml" "$FAKE_LOG" && echo "$FAKE_DEPLOYED" && exit;; esac
   echo "$@" >> "$FAKE_LOG.list"
   echo "$FAKE_STDERR" >&2
   [ -n "$FAKE_OUTPUTS" ] && echo "$FAKE_OUTPUTS" || exit 1
   exit
 fi
+case "$*" in *deploy/alarms.yaml*) echo "$@" >> "$FAKE_LOG.alarms"; exit;; esac
 echo "$@" >> "$FAKE_LOG"
 case "$*" in *account.yaml*)
   failed=$(cat "$FAKE_LOG.role" 2>/dev/null)
@@ -45,8 +51,9 @@ func newTestCheckout(t *testing.T, program string) testCheckout {
 	t.Helper()
 	s := testCheckout{root: t.TempDir()}
 	s.log = filepath.Join(s.root, "log")
-	for _, name := range []string{"template.yaml", "samconfig.toml"} {
-		if err := os.WriteFile(filepath.Join(s.root, name), read(t, name), 0o600); err != nil {
+	for _, name := range []string{"template.yaml", "samconfig.toml", "deploy/alarms.yaml"} {
+		path := filepath.Join(s.root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, read(t, name), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,6 +68,7 @@ func newTestCheckout(t *testing.T, program string) testCheckout {
 	t.Setenv("FAKE_LOG", s.log)
 	t.Setenv("FAKE_OUTPUTS", "")
 	t.Setenv("FAKE_STDERR", "Error: The input stack x does not exist on Cloudformation in the region eu-west-1")
+	t.Setenv("FAKE_DEPLOYED", wholeOutputs(t))
 	t.Setenv("FAKE_PROGRAM", program)
 	t.Setenv("FAKE_FUNCTIONS", strings.Join(mustReadTemplate(t).functions(), " "))
 	return s
@@ -117,4 +125,24 @@ func (s testCheckout) calls(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// wholeOutputs returns the outputs of template.yaml as SAM prints them, each with its own name as the value.
+func wholeOutputs(t *testing.T) string {
+	t.Helper()
+	var root struct {
+		Outputs map[string]yaml.Node `yaml:"Outputs"`
+	}
+	if err := yaml.Unmarshal(read(t, "template.yaml"), &root); err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]string
+	for name := range root.Outputs {
+		rows = append(rows, map[string]string{"OutputKey": name, "OutputValue": name})
+	}
+	text, err := json.Marshal(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

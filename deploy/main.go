@@ -207,10 +207,15 @@ func run(ctx context.Context, root string, arguments []string, env system) error
 	if err := d.deployData(ctx, region); err != nil {
 		return err
 	}
-	if err := d.deploy(ctx, built); err != nil || o.environment != "prod" {
+	if err := d.deploy(ctx, built); err != nil {
 		return err
 	}
-	return env.protect(ctx, region, d.stackName())
+	if o.environment == "prod" {
+		if err := env.protect(ctx, region, d.stackName()); err != nil {
+			return err
+		}
+	}
+	return d.deployAlarms(ctx, known)
 }
 
 // readConfig reads the configuration. The first time it prompts for the values of prod, and keeps them.

@@ -1,4 +1,4 @@
-package template_test
+package alarms
 
 import (
 	"encoding/json"
@@ -6,24 +6,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"mobilegateway/shared/telemetry"
 )
 
-// ownMetrics lists the names of the metrics in the functions' log lines.
-func ownMetrics() []string {
-	names := []string{"Requests", "Errors", "OperatorMillis", "ScheduleDelayMillis", "StalledMillis", "DurationMillis"}
-	for counter := telemetry.Counter(0); counter.String() != ""; counter++ {
-		names = append(names, counter.String())
-	}
-	return names
-}
-
-// readDashboard returns the body of the template's dashboard, with x in place of each reference.
+// readDashboard returns the body of the dashboard, with x in place of each reference.
 func readDashboard(t *testing.T) []byte {
 	t.Helper()
-	body := []byte(valueAt(t, "Resources", "Dashboard", "Properties", "DashboardBody").Content[0].Value)
-	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll(body, []byte("x"))
+	_, body, found := strings.Cut(Template(), "DashboardBody: !Sub |\n")
+	body, _, ended := strings.Cut(body, "\n\n")
+	if !found || !ended {
+		t.Fatal("deploy/alarms.yaml has no dashboard")
+	}
+	return regexp.MustCompile(`\$\{[A-Za-z:]+\}`).ReplaceAll([]byte(body), []byte("x"))
 }
 
 func TestDashboardMetricsExist(t *testing.T) {

@@ -26,10 +26,11 @@ var (
 
 // TestNamesExist checks the names in inline code on the pages about the code. `x.Y` is a name of a package, or a method
 // or a field of a type, which the tree declares. A name such as `buildChargeRequest` is declared too, or is a word of
-// the template, of the contract or of samconfig.toml.
+// the templates, of the contract or of samconfig.toml.
 func TestNamesExist(t *testing.T) {
 	declared, checked := declaredNames(t), 0
-	others := readFile(t, "template.yaml") + readFile(t, "docs/openapi.yaml") + readFile(t, "samconfig.toml")
+	others := readFile(t, "template.yaml") + readFile(t, "deploy/alarms.yaml") + readFile(t, "docs/openapi.yaml") +
+		readFile(t, "samconfig.toml")
 	for _, name := range namedPages {
 		for _, c := range findPage(t, name).codes {
 			isDotted := dottedName.MatchString(c.text)
