@@ -1,5 +1,5 @@
-// Package alarms has the table of all alarms of a gateway. deploy/alarms.yaml, the alarms of template.yaml and the table
-// of docs/operations.md are generated from it.
+// Package alarms has the table of all alarms of a gateway. deploy/alarms.yaml, the alarms of template.yaml and the
+// table of docs/operations.md are generated from it.
 package alarms
 
 import (
@@ -23,7 +23,7 @@ const (
 	lookback = 2
 )
 
-// missing says how an alarm treats a period without a value.
+// missing is how an alarm treats a period without a value.
 type missing string
 
 const (
@@ -42,35 +42,36 @@ type metric struct {
 	dimensions                     []dimension
 }
 
-// Alarm is one alarm. A condition holds for one period; the alarm goes off if it holds in some of the last periods.
+// Alarm is one alarm. It goes off if its condition is true in some of the last periods.
 type Alarm struct {
-	Name        string
-	Description string // the condition, for the person who gets the message
-	Runbook     string // the heading of docs/operations.md; several alarms may have the same
-	InGateway   bool   // it is in template.yaml, so that a stack has it without alarms.yaml
-	expression  string // of the metrics
-	substitutes bool   // the expression has ${parameters}
-	metrics     []metric
-	period      time.Duration
-	below       bool // the condition is a value below the threshold, else at or above
-	threshold   int
-	holds, of   int // the condition holds in so many of so many periods
-	missing     missing
-	goesOff     string // the condition in words, for the page; empty for a count
+	Name            string
+	Description     string // the condition, for the person who gets the message
+	Runbook         string // the heading of docs/operations.md; several alarms may have the same
+	InGateway       bool   // it is in template.yaml, so that a stack has it without alarms.yaml
+	expression      string // of the metrics
+	substitutes     bool   // the expression has ${parameters}
+	metrics         []metric
+	period          time.Duration
+	below           bool // the condition is a value below the threshold, else at or above
+	threshold       int
+	points, periods int // the condition must be true in so many of so many periods
+	missing         missing
+	goesOff         string // the condition in words, for the page; empty for a count
 }
 
 // goesOffAfter bounds the time from the beginning of a lasting cause to the alarm, if the metric is as late as usual.
 func (a Alarm) goesOffAfter() time.Duration {
-	bound := time.Duration(a.holds)*a.period + evaluation + arrival
+	bound := time.Duration(a.points)*a.period + evaluation + arrival
 	if a.missing == breaching { // CloudWatch waits until it finds no older point
 		bound += lookback * a.period
 	}
 	return bound
 }
 
-// okAfter bounds the time from the end of the cause to OK. It is false for an alarm that keeps its state without a point.
+// okAfter bounds the time from the end of the cause to OK. It is false for an alarm that keeps its state without a
+// point.
 func (a Alarm) okAfter() (bound time.Duration, bounded bool) {
-	bound = time.Duration(a.of-a.holds+1)*a.period + evaluation + arrival
+	bound = time.Duration(a.periods-a.points+1)*a.period + evaluation + arrival
 	if a.missing == notBreaching {
 		bound += lookback * a.period
 	}
@@ -80,19 +81,19 @@ func (a Alarm) okAfter() (bound time.Duration, bounded bool) {
 // numbers are the counts that the page writes as words.
 var numbers = map[int]string{1: "one", 2: "two", 3: "three", 5: "five", 10: "ten"}
 
-// condition says when the alarm goes off.
+// condition returns when the alarm goes off.
 func (a Alarm) condition() string {
 	text := a.goesOff
 	if text == "" {
 		text = numbers[a.threshold]
 	}
 	switch {
-	case a.goesOff != "" && a.holds == 1:
+	case a.goesOff != "" && a.points == 1:
 		return text
-	case a.holds == 1:
+	case a.points == 1:
 		return text + " in " + span(a.period)
 	}
-	return fmt.Sprintf("%s, in %d of %d periods of %s", text, a.holds, a.of, span(a.period))
+	return fmt.Sprintf("%s, in %d of %d periods of %s", text, a.points, a.periods, span(a.period))
 }
 
 // span writes a duration in whole minutes or hours.

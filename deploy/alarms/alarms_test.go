@@ -72,8 +72,8 @@ func TestForm(t *testing.T) {
 		if len(a.metrics) == 0 || len(a.metrics) > MaxMetrics {
 			t.Errorf("%s reads %d metrics, want 1 to %d", a.Name, len(a.metrics), MaxMetrics)
 		}
-		if a.holds < 1 || a.holds > a.of || time.Duration(a.of)*a.period > 24*time.Hour {
-			t.Errorf("%s: %d of %d periods of %s, want at most a day", a.Name, a.holds, a.of, a.period)
+		if a.points < 1 || a.points > a.periods || time.Duration(a.periods)*a.period > 24*time.Hour {
+			t.Errorf("%s: %d of %d periods of %s, want at most a day", a.Name, a.points, a.periods, a.period)
 		}
 		if a.treatMissing() == breaching && a.missing != filled {
 			t.Errorf("%s: silence is its signal, so its metrics must be filled", a.Name)
@@ -82,8 +82,9 @@ func TestForm(t *testing.T) {
 			t.Errorf("%s: %s does not fit %s", a.Name, a.expression, a.missing)
 		}
 		// The value of the last period may be a filled 0, which only an alarm of silence must find.
-		if a.missing == filled && !a.below && (a.holds >= a.of || time.Duration(a.of)*a.period < 5*time.Minute) {
-			t.Errorf("%s: %d of %d periods of %s may all be filled", a.Name, a.holds, a.of, a.period)
+		if a.missing == filled && !a.below && (a.points >= a.periods ||
+			time.Duration(a.periods)*a.period < 5*time.Minute) {
+			t.Errorf("%s: %d of %d periods of %s may all be filled", a.Name, a.points, a.periods, a.period)
 		}
 		for _, m := range a.metrics {
 			if dynamo := m.namespace == "AWS/DynamoDB"; dynamo != (a.missing == ignored) {
@@ -118,18 +119,21 @@ func TestBounds(t *testing.T) {
 		goes, ok  time.Duration
 		unbounded bool
 	}{
-		"a filled count": {Alarm{period: 5 * minute, holds: 1, of: 2, missing: filled}, 8 * minute, 13 * minute, false},
-		"filled silence": {Alarm{period: 5 * minute, below: true, holds: 2, of: 2, missing: filled},
+		"a filled count": {Alarm{period: 5 * minute, points: 1, periods: 2, missing: filled}, 8 * minute, 13 * minute,
+			false},
+		"filled silence": {Alarm{period: 5 * minute, below: true, points: 2, periods: 2, missing: filled},
 			13 * minute, 8 * minute, false},
-		"silence that CloudWatch looks back for": {Alarm{period: 5 * minute, below: true, holds: 2, of: 2,
+		"silence that CloudWatch looks back for": {Alarm{period: 5 * minute, below: true, points: 2, periods: 2,
 			missing: breaching}, 23 * minute, 8 * minute, false},
-		"a value that may be missing": {Alarm{period: minute, holds: 3, of: 5, missing: notBreaching},
+		"a value that may be missing": {Alarm{period: minute, points: 3, periods: 5, missing: notBreaching},
 			6 * minute, 8 * minute, false},
-		"a table's": {Alarm{period: 5 * minute, holds: 1, of: 2, missing: ignored}, 8 * minute, 13 * minute, true},
+		"a table's": {Alarm{period: 5 * minute, points: 1, periods: 2, missing: ignored}, 8 * minute, 13 * minute,
+			true},
 	} {
 		ok, bounded := c.alarm.okAfter()
 		if goes := c.alarm.goesOffAfter(); goes != c.goes || ok != c.ok || bounded == c.unbounded {
-			t.Errorf("%s: off after %s, OK after %s (bounded: %v), want %s and %s", name, goes, ok, bounded, c.goes, c.ok)
+			t.Errorf("%s: off after %s, OK after %s (bounded: %v), want %s and %s", name, goes, ok, bounded, c.goes,
+				c.ok)
 		}
 	}
 	for _, a := range All() {
@@ -254,7 +258,7 @@ func TestRunbooks(t *testing.T) {
 			continue
 		}
 		if !missing[name] {
-			t.Errorf("docs/operations.md explains %s, which is no alarm, or twice", name)
+			t.Errorf("docs/operations.md explains %s, which is not an alarm, or twice", name)
 		}
 		delete(missing, name)
 	}

@@ -13,6 +13,9 @@ import (
 // evaluated.
 const sum = "SUM(FILL(METRICS(), 0))"
 
+// periodsSoFar numbers the periods of requests from 1.
+const periodsSoFar = "RUNNING_SUM(IF(FILL(requests, 0) < 0, 0, 1))"
+
 // The functions by what they do.
 var (
 	transactions = []string{"charge", "pay", "sms"}
@@ -33,14 +36,14 @@ func gatewayAlarms() []Alarm {
 		{
 			Name: "SweepSilentAlarm", Description: "The sweep does not run",
 			expression: "FILL(runs, 0)", metrics: []metric{lambda("runs", "Invocations", "sweep")},
-			period: 5 * time.Minute, below: true, threshold: 1, holds: 2, of: 2, missing: filled,
+			period: 5 * time.Minute, below: true, threshold: 1, points: 2, periods: 2, missing: filled,
 			goesOff: "no run",
 		},
 		{
 			Name: "ApiErrorsAlarm", Description: "One response in twenty of the API is a 5xx",
 			expression: "IF(requests >= 10, 100 * errors / requests, 0)",
 			metrics:    []metric{api("errors", "5XXError", "Sum"), api("requests", "Count", "Sum")},
-			period:     5 * time.Minute, threshold: 5, holds: 2, of: 3, missing: notBreaching,
+			period:     5 * time.Minute, threshold: 5, points: 2, periods: 3, missing: notBreaching,
 			goesOff: "5 % of at least ten responses are 5xx",
 		},
 		// A 500 is always a fault of the gateway. The alarm evaluates each of the last five minutes, so that a broken
@@ -51,7 +54,7 @@ func gatewayAlarms() []Alarm {
 		count("FunctionErrorsAlarm", "A function crashed, timed out or could not start", 1, 5*time.Minute,
 			lambdas("Errors", essential...)),
 	}
-	found[2].of = 5
+	found[2].periods = 5
 	for i := range found {
 		found[i].InGateway, found[i].Runbook = true, found[i].Name
 	}
@@ -62,15 +65,16 @@ func notificationAlarms() []Alarm {
 	return []Alarm{
 		count("DeadLettersAlarm", "A notification to a merchant was given up after all attempts", 1, 5*time.Minute,
 			counters(telemetry.DeadLetters, background...)),
-		count("EndpointsDisabledAlarm", "A merchant responded 410 Gone, and its notifications to that address are parked",
-			1, 5*time.Minute, counters(telemetry.EndpointsDisabled, background...)),
+		count("EndpointsDisabledAlarm",
+			"A merchant responded 410 Gone, and its notifications to that address are parked", 1, 5*time.Minute,
+			counters(telemetry.EndpointsDisabled, background...)),
 		count("UserSmsFailuresAlarm", "The SMS to the payer was given up for several payments", 5, time.Hour,
 			counters(telemetry.UserSMSFailures, background...)),
 		// After a minute the sweep delivers instead.
 		{
 			Name: "StreamLagAlarm", Runbook: "StreamLagAlarm", Description: "The fast path of notifications lags",
 			metrics: []metric{statistic("Maximum", lambda("age", "IteratorAge", "relay"))},
-			period:  time.Minute, threshold: 30_000, holds: 3, of: 5, missing: notBreaching,
+			period:  time.Minute, threshold: 30_000, points: 3, periods: 5, missing: notBreaching,
 			goesOff: "30 seconds behind",
 		},
 		// Without traffic the relay has no run. So its silence counts only while the sweep delivers in its place.
@@ -80,7 +84,7 @@ func notificationAlarms() []Alarm {
 			expression:  "IF(FILL(swept, 0) >= 5 AND FILL(runs, 0) < 1, 1, 0)",
 			metrics: []metric{lambda("runs", "Invocations", "relay"),
 				own("swept", telemetry.DeliveredNotifications.String(), "sweep")},
-			period: 5 * time.Minute, threshold: 1, holds: 3, of: 4, missing: filled,
+			period: 5 * time.Minute, threshold: 1, points: 3, periods: 4, missing: filled,
 			goesOff: "no run, and five notifications delivered by the sweep",
 		},
 		// The age of the oldest notification or SMS that a sweep found due and could not send.
@@ -94,14 +98,14 @@ func notificationAlarms() []Alarm {
 func parked() Alarm {
 	a := maximum("OldestParkedAlarm", "A merchant's notifications are parked for more than a day", "ParkedMillis",
 		24*time.Hour, "the oldest is parked for a day")
-	a.expression, a.missing, a.period, a.of = "FILL(value, 0)", filled, time.Hour, 24
+	a.expression, a.missing, a.period, a.periods = "FILL(value, 0)", filled, time.Hour, 24
 	return a
 }
 
 func outcomeAlarms() []Alarm {
 	overdue := maximum("OverdueAlarm", "Due work is taken up more than ten minutes late", "ScheduleDelayMillis",
 		10*time.Minute, "the oldest due is ten minutes late")
-	overdue.holds = 2
+	overdue.points = 2
 	return []Alarm{
 		count("ConflictsAlarm", "An operator contradicted a final status, our amount or our currency", 1, 5*time.Minute,
 			counters(telemetry.StatusConflicts, "charge", "pay", "sms", "notif", "sweep")),
@@ -145,7 +149,7 @@ func capacityAlarms() []Alarm {
 			Description: "Four fifths of AccountConcurrency are in use",
 			expression:  "100 * FILL(used, 0) / ${AccountConcurrency}", substitutes: true,
 			metrics: []metric{{"used", "AWS/Lambda", "ConcurrentExecutions", "Maximum", nil}},
-			period:  time.Minute, threshold: 80, holds: 3, of: 5, missing: filled,
+			period:  time.Minute, threshold: 80, points: 3, periods: 5, missing: filled,
 			goesOff: "80 % of AccountConcurrency in use",
 		},
 		throttles,
@@ -173,17 +177,20 @@ func trafficAlarms() []Alarm {
 		{
 			Name: "TrafficCollapseAlarm", Runbook: "TrafficCollapseAlarm",
 			Description: "The API has a tenth of the requests of the last three hours",
-			expression:  "IF(AVG(FILL(requests, 0)) < 20, 100, 100 * FILL(requests, 0) / AVG(FILL(requests, 0)))",
-			metrics:     []metric{api("requests", "Count", "Sum")},
-			period:      5 * time.Minute, below: true, threshold: 10, holds: 3, of: 36, missing: filled,
-			goesOff: "less than 10 % of the mean, which is at least 20 requests",
+			// The mean is that of the periods up to each one. Otherwise the rise of a morning would make the night
+			// before it a collapse.
+			expression: "IF(RUNNING_SUM(FILL(requests, 0)) < 20 * " + periodsSoFar + ", 100, " +
+				"100 * FILL(requests, 0) * " + periodsSoFar + " / RUNNING_SUM(FILL(requests, 0)))",
+			metrics: []metric{api("requests", "Count", "Sum")},
+			period:  5 * time.Minute, below: true, threshold: 10, points: 3, periods: 36, missing: filled,
+			goesOff: "less than 10 % of the mean until then, which is at least 20 requests",
 		},
 		{
 			Name: "LatencyAlarm", Runbook: "LatencyAlarm",
 			Description: "One response in a hundred of the API takes more than ten seconds",
 			expression:  "IF(requests >= 100, latency, 0)",
 			metrics:     []metric{api("latency", "Latency", "p99"), api("requests", "Count", "Sum")},
-			period:      5 * time.Minute, threshold: 10_000, holds: 3, of: 3, missing: notBreaching,
+			period:      5 * time.Minute, threshold: 10_000, points: 3, periods: 3, missing: notBreaching,
 			goesOff: "p99 of at least 100 responses is 10 seconds",
 		},
 	}
@@ -208,7 +215,7 @@ func operatorAlarms() []Alarm {
 				Description: "Half of the requests of " + operation + " at " + name + " fail with 5xx",
 				expression:  "IF(requests >= 10, 100 - 100 * errors / requests, 100)",
 				metrics:     []metric{of("errors", "Errors"), of("requests", "Requests")},
-				period:      5 * time.Minute, below: true, threshold: 50, holds: 2, of: 3, missing: notBreaching,
+				period:      5 * time.Minute, below: true, threshold: 50, points: 2, periods: 3, missing: notBreaching,
 				goesOff: "less than 50 % of at least ten requests of an operation at an operator succeed",
 			})
 		}
@@ -229,7 +236,7 @@ func serves(name, operation string) bool {
 func count(name, description string, threshold int, period time.Duration, metrics []metric) Alarm {
 	return Alarm{
 		Name: name, Runbook: name, Description: description, expression: sum, metrics: metrics, period: period,
-		threshold: threshold, holds: 1, of: 2, missing: filled,
+		threshold: threshold, points: 1, periods: 2, missing: filled,
 	}
 }
 
@@ -238,7 +245,7 @@ func maximum(name, description, metricName string, threshold time.Duration, goes
 	return Alarm{
 		Name: name, Runbook: name, Description: description,
 		metrics: []metric{statistic("Maximum", own("value", metricName, "sweep"))}, period: 5 * time.Minute,
-		threshold: int(threshold.Milliseconds()), holds: 1, of: 2, missing: notBreaching, goesOff: goesOff,
+		threshold: int(threshold.Milliseconds()), points: 1, periods: 2, missing: notBreaching, goesOff: goesOff,
 	}
 }
 
@@ -289,7 +296,8 @@ func throttledTables() []metric {
 			dimensions = append(dimensions, dimension{"GlobalSecondaryIndexName", place.index})
 		}
 		for _, kind := range []string{"Read", "Write"} {
-			found = append(found, metric{place.id + kind + "s", "AWS/DynamoDB", kind + "ThrottleEvents", "Sum", dimensions})
+			found = append(found, metric{place.id + kind + "s", "AWS/DynamoDB", kind + "ThrottleEvents", "Sum",
+				dimensions})
 		}
 	}
 	return found
