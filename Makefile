@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-slow race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser hang chaos prose simulate knownbad backlog capacity mutate preflight deploy e2e smoke contract postman reference sbom vulnerabilities ci clean
+.PHONY: help run build test test-slow race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser hang chaos prose simulate knownbad backlog capacity mutate preflight deploy rollback abort e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -127,10 +127,16 @@ deploy_with = @go build -o .local/bin/deploy ./deploy && $(DEPLOY) .local/bin/de
 preflight: ## Check the account and the parameters of a deployment, and deploy nothing (ENV=prod STACK=name PARAMETERS="...")
 	$(deploy_with) -preflight $(if $(call typed,STACK),-stack $(call typed,STACK)) $(call typed,PARAMETERS)
 
-deploy: ## Deploy a stack (ENV=dev|staging|prod STACK=name PARAMETERS="Name=value ..." GRADUAL=1 WAF=1 YES=1 DROP_ALIASES=1)
+deploy: ## Deploy a stack (ENV=dev|staging|prod STACK=name PARAMETERS="Name=value ..." GRADUAL=1 WAF=1 YES=1)
 	$(deploy_with) \
-	  -gradual='$(call typed,GRADUAL)' -waf='$(call typed,WAF)' -yes='$(call typed,YES)' -drop-aliases='$(call typed,DROP_ALIASES)' \
+	  -gradual='$(call typed,GRADUAL)' -waf='$(call typed,WAF)' -yes='$(call typed,YES)' \
 	  $(if $(call typed,STACK),-stack $(call typed,STACK)) $(call typed,PARAMETERS)
+
+rollback: ## Move a stack's aliases to the version before; a dry run without YES=1 (ENV=dev|staging|prod STACK=name)
+	$(deploy_with) -rollback -yes='$(call typed,YES)' $(if $(call typed,STACK),-stack $(call typed,STACK))
+
+abort: ## Stop the deployment of a stack that runs, and return to the version before (ENV=dev|staging|prod STACK=name)
+	$(deploy_with) -abort $(if $(call typed,STACK),-stack $(call typed,STACK))
 
 e2e: ## Run all stories on a deployed stack, or on the one that a run.json describes (TARGET=name or path)
 	@go build -o .local/bin/e2e-target ./e2e/target && exec .local/bin/e2e-target "$(TARGET)"

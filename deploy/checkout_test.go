@@ -19,7 +19,10 @@ import (
 // stack. Its build copies one program to every function. It records the deployment of the alarms in a log of its own.
 const fakeSAM = `#!/bin/sh
 if [ "$1" = list ]; then
-  case "$*" in *-data*) ;; *) grep -qs "^deploy .*/build/template.yaml" "$FAKE_LOG" && echo "$FAKE_DEPLOYED" && exit;; esac
+  case "$*" in
+    *-data*) ;;
+    *) grep -qs "^deploy .*/build/template.yaml" "$FAKE_LOG" && echo "$FAKE_DEPLOYED" && exit;;
+  esac
   echo "$@" >> "$FAKE_LOG.list"
   echo "$FAKE_STDERR" >&2
   [ -n "$FAKE_OUTPUTS" ] && echo "$FAKE_OUTPUTS" || exit 1
@@ -34,6 +37,7 @@ case "$*" in *account.yaml*)
   exit 1;;
 esac
 [ "$1" = build ] || exit 0
+mkdir -p .aws-sam/build && cp template.yaml .aws-sam/build/template.yaml
 for name in $FAKE_FUNCTIONS; do
   mkdir -p ".aws-sam/build/$name" && cp "$FAKE_PROGRAM" ".aws-sam/build/$name/bootstrap"
 done
@@ -53,7 +57,8 @@ func newTestCheckout(t *testing.T, program string) testCheckout {
 	s.log = filepath.Join(s.root, "log")
 	for _, name := range []string{"template.yaml", "samconfig.toml", "deploy/alarms.yaml"} {
 		path := filepath.Join(s.root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, read(t, name), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, read(t, name), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,16 +111,6 @@ ServiceId = "S"
 ApplicationId = "A"
 ContactId = "C"
 `
-
-// gradualTemplate returns the template that was deployed gradually.
-func (s testCheckout) gradualTemplate(t *testing.T) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.root, ".aws-sam", "gradual.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // calls returns the recorded calls of SAM.
 func (s testCheckout) calls(t *testing.T) []string {

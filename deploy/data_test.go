@@ -19,7 +19,7 @@ func TestDataStack(t *testing.T) {
 	}{
 		"prod": {"prod", "KmsKeyArn = \"arn:aws:kms:eu-west-1:123456789012:key/1\"\n", dataOutputs, []string{"build ",
 			"data.yaml --stack-name mobile-gateway-prod-data --no-fail-on-empty-changeset",
-			"DataStack,ParameterValue=mobile-gateway-prod-data ParameterKey=DomainName"}, ""},
+			"DataStack,ParameterValue=mobile-gateway-prod-data ParameterKey=Deployment"}, ""},
 		"a restored ledger": {"prod", "LedgerStreamArn = \"" + restored + "\"\n", dataOutputs, []string{"build ",
 			"data.yaml ", "LedgerStreamArn,ParameterValue=" + restored}, ""},
 		"one stack": {"prod", "DataStack = \"\"\n", "[]", []string{"build ", "DataStack,ParameterValue= "}, ""},
@@ -52,7 +52,8 @@ func TestDataStack(t *testing.T) {
 					t.Errorf("the parameters of call %d: %s", i, calls[i])
 				}
 			}
-			isProtected := slices.ContainsFunc(r.protected, func(s string) bool { return strings.HasPrefix(s, "data ") })
+			isProtected := slices.ContainsFunc(r.protected,
+				func(s string) bool { return strings.HasPrefix(s, "data ") })
 			if want := c.fault == "" && strings.Contains(strings.Join(calls, "\n"), "data.yaml"); isProtected != want {
 				t.Errorf("protected %q", r.protected)
 			}

@@ -109,7 +109,7 @@ func TestMakefileBuildFlags(t *testing.T) {
 // of the shell.
 func TestMakefileIgnoresStrayVariables(t *testing.T) {
 	set := []string{
-		"ENV=prod", "STACK=other", "GRADUAL=true", "WAF=1", "YES=1", "DROP_ALIASES=1", "PARAMETERS=Stage=prod",
+		"ENV=prod", "STACK=other", "GRADUAL=true", "WAF=1", "YES=1", "PARAMETERS=Stage=prod",
 	}
 	dryRun := func(arguments, environment []string) string {
 		make := exec.Command("make", append([]string{"-n", "--no-print-directory", "deploy"}, arguments...)...)
@@ -122,10 +122,10 @@ func TestMakefileIgnoresStrayVariables(t *testing.T) {
 		_, line, _ := strings.Cut(strings.ReplaceAll(string(output), "\\\n", ""), ".local/bin/deploy -env ")
 		return strings.Join(strings.Fields(line), " ")
 	}
-	if got := dryRun(nil, set); got != "dev -gradual='' -waf='' -yes='' -drop-aliases=''" {
+	if got := dryRun(nil, set); got != "dev -gradual='' -waf='' -yes=''" {
 		t.Errorf("with variables of the environment: %q", got)
 	}
-	const want = "prod -gradual='true' -waf='1' -yes='1' -drop-aliases='1' -stack other Stage=prod"
+	const want = "prod -gradual='true' -waf='1' -yes='1' -stack other Stage=prod"
 	if got := dryRun(set, nil); got != want {
 		t.Errorf("with variables of the command line: %q", got)
 	}
@@ -142,7 +142,7 @@ func TestDeploy(t *testing.T) {
 	}{
 		"dev": {
 			nil, []string{"--config-env default", "Stage,ParameterValue=dev", "Architecture,ParameterValue=arm64",
-				"/template.yaml --base-dir"},
+				"/template.yaml --base-dir", "Gradual,ParameterValue=false"},
 			[]string{"deploy --template-file", "/.aws-sam/build/template.yaml", "--config-env default",
 				"LogRetentionDays,ParameterValue=7"},
 			[]string{"--no-confirm-changeset", "--stack-name", "cached"},
@@ -154,16 +154,17 @@ func TestDeploy(t *testing.T) {
 			[]string{"LogRetentionDays,ParameterValue=7"},
 		},
 		"staging, gradually": {
-			[]string{"-env", "staging", "-gradual=1", "Deployment=AllAtOnce"},
-			[]string{"/.aws-sam/gradual.yaml --base-dir"},
-			[]string{"--config-env staging", "Release,ParameterValue=2", "Deployment,ParameterValue=AllAtOnce"},
+			[]string{"-env", "staging", "-gradual=1", "Deployment=Canary10Percent5Minutes"},
+			nil,
+			[]string{"--config-env staging", "Gradual,ParameterValue=true",
+				"Deployment,ParameterValue=Canary10Percent5Minutes"},
 			[]string{"--no-confirm-changeset"},
 		},
 		"prod": {
 			[]string{"-env", "prod", "ContactId=D"}, []string{"--region eu-west-1"},
 			[]string{"--config-env prod", "Stage,ParameterValue=prod", "ServiceId,ParameterValue=S",
 				"ContactId,ParameterValue=D", "--region eu-west-1"},
-			[]string{"--no-confirm-changeset", "Release", "ContactId,ParameterValue=C"},
+			[]string{"--no-confirm-changeset", "Gradual,ParameterValue=true", "ContactId,ParameterValue=C"},
 		},
 	}
 	for name, c := range cases {
@@ -188,44 +189,6 @@ func TestDeploy(t *testing.T) {
 				if strings.Contains(calls[0]+calls[1], word) {
 					t.Errorf("the calls %q must not have %s", calls, word)
 				}
-			}
-		})
-	}
-}
-
-// TestGradualBundle checks that a gradual deployment has the alias, a release and a traffic shift.
-func TestGradualBundle(t *testing.T) {
-	s := newTestCheckout(t, buildProgram(t, deployFlags("arm64")...))
-	if err := run(t.Context(), s.root, []string{"-gradual=1"}, s.system()); err != nil {
-		t.Fatal(err)
-	}
-	text := s.gradualTemplate(t)
-	if !bytes.Contains(text, []byte("\n    AutoPublishAlias: live\n")) || bytes.Contains(text, []byte("\n#gradual")) {
-		t.Error("the gradual lines are not enabled")
-	}
-	// Without the parameter the stack keeps the one of its last deployment.
-	if calls := s.calls(t); !strings.Contains(calls[1], "Deployment,ParameterValue=Canary10Percent15Minutes") {
-		t.Errorf("%s\nhas no parameter Deployment", calls[1])
-	}
-}
-
-// TestRollbackIgnoresAlarms checks that a deployment all at once has no alarms, so that an active alarm cannot stop a
-// rollback.
-func TestRollbackIgnoresAlarms(t *testing.T) {
-	good := buildProgram(t, deployFlags("arm64")...)
-	for deployment, want := range map[string]string{
-		"AllAtOnce": "{Type: !Ref Deployment, Alarms: [!Ref AWS::NoValue]}",
-		"Canary10Percent15Minutes": "{Type: !Ref Deployment, " +
-			"Alarms: [!Ref FunctionErrorsAlarm, !Ref ApiErrorsAlarm, !Ref InternalErrorsAlarm]}",
-	} {
-		t.Run(deployment, func(t *testing.T) {
-			s := newTestCheckout(t, good)
-			if err := run(t.Context(), s.root, []string{"-gradual=1", "Deployment=" + deployment},
-				s.system()); err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Contains(s.gradualTemplate(t), []byte("\n    DeploymentPreference: "+want+"\n")) {
-				t.Errorf("gradual.yaml lacks %s", want)
 			}
 		})
 	}
@@ -261,12 +224,11 @@ func TestRefusedOptions(t *testing.T) {
 		"a user in an address":      {[]string{"CallbackBaseUrl=https://user:p@x"}, "CallbackBaseUrl must match"},
 		"gradual, by another word":  {[]string{"-gradual=true"}, "set it to 1"},
 		"yes, by another word":      {[]string{"-yes=y"}, "set it to 1"},
-		"aliases, by another word":  {[]string{"-drop-aliases=yes"}, "set it to 1"},
 		"WAF, by another word":      {[]string{"-waf=on"}, "set it to 1"},
 		"two web ACLs":              {[]string{"-waf=1", "WebAclArn=arn"}, "WAF or WebAclArn"},
-		"gradual without aliases":   {[]string{"-gradual=1", "-drop-aliases=1"}, "GRADUAL or DROP_ALIASES"},
+		"gradual and not":           {[]string{"-gradual=1", "Gradual=false"}, "use one of the two"},
 		"a closed stage":            {[]string{"StageAddress=shut"}, "StageAddress must be one of"},
-		"a release without GRADUAL": {[]string{"Release=2611211230"}, "no parameter Release"},
+		"all at once by type":       {[]string{"Deployment=AllAtOnce"}, "Deployment must be one of"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

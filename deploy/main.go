@@ -3,8 +3,7 @@
 // them in a file. It changes no other file.
 //
 // Plain SAM has three traps. It drops all parameters of samconfig.toml if the command line has one. It deploys a bundle
-// that was built without the Makefile's flags. A gradual deployment needs the marked lines of template.yaml and a new
-// Release each time.
+// that was built without the Makefile's flags. It publishes no version of a function if only a parameter changed.
 package main
 
 import (
@@ -24,7 +23,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/term"
 
 	"mobilegateway/deploy/bundle"
@@ -71,16 +69,20 @@ func atTerminal() system {
 		}
 		return preflight.Run(ctx, configuration, target, time.Now()), nil
 	}
-	guarded := func(protect func(context.Context, aws.Config, string) error) func(context.Context, string, string) error {
-		return func(ctx context.Context, region, stack string) error {
-			configuration, err := preflight.Load(ctx, region)
-			if err != nil {
-				return err
-			}
-			return protect(ctx, configuration, stack)
+	s.protect = func(ctx context.Context, region, stack string) error {
+		configuration, err := preflight.Load(ctx, region)
+		if err != nil {
+			return err
 		}
+		return preflight.Protect(ctx, configuration, stack)
 	}
-	s.protect, s.protectData = guarded(preflight.Protect), guarded(preflight.ProtectData)
+	s.protectData = func(ctx context.Context, region, stack string) error {
+		configuration, err := preflight.Load(ctx, region)
+		if err != nil {
+			return err
+		}
+		return preflight.ProtectData(ctx, configuration, stack)
+	}
 	return s
 }
 
@@ -89,8 +91,8 @@ type deployOptions struct {
 	stack            string // "" for the stack of samconfig.toml
 	gradual          bool
 	skipConfirmation bool // SAM deploys the change set without confirmation
-	dropAliases      bool // a stack with aliases may lose them
 	onlyPreflight    bool // nothing is built or deployed
+	rollback, abort  bool // the release is changed, and nothing is built or deployed
 	waf              bool // the web ACL of deploy/waf.yaml is deployed and put in front of the stage
 	parameters       parameters
 }
@@ -114,10 +116,11 @@ func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
 	flags.StringVar(&o.environment, "env", "dev", "dev, staging or prod")
 	flags.StringVar(&o.stack, "stack", "", "another stack name than mobile-gateway-dev; with dev only")
 	flags.BoolVar(&o.onlyPreflight, "preflight", false, "only check the account and the parameters")
+	flags.BoolVar(&o.rollback, "rollback", false, "move the aliases to the version before; a dry run without -yes=1")
+	flags.BoolVar(&o.abort, "abort", false, "stop the deployment that runs")
 	flags.Func("gradual", "1: move traffic to the new version gradually", switchFlag(&o.gradual))
 	flags.Func("waf", "1: deploy the web ACL of deploy/waf.yaml, and put it in front of the stage", switchFlag(&o.waf))
 	flags.Func("yes", "1: deploy the change set without confirmation; not with prod", switchFlag(&o.skipConfirmation))
-	flags.Func("drop-aliases", "1: deploy all at once and remove the stack's aliases", switchFlag(&o.dropAliases))
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
 	}
@@ -133,11 +136,11 @@ func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
 		return o, fmt.Errorf("no environment %q: use dev, staging or prod", o.environment)
 	case o.stack != "" && o.environment != "dev":
 		return o, fmt.Errorf("the stack name of %s is fixed in samconfig.toml: leave STACK out", o.environment)
-	case o.gradual && o.dropAliases:
-		return o, errors.New("a gradual deployment keeps the aliases: use GRADUAL or DROP_ALIASES")
+	case o.gradual && o.parameters["Gradual"] == "false":
+		return o, errors.New("GRADUAL=1 sets Gradual=true: use one of the two")
 	case o.waf && o.parameters["WebAclArn"] != "":
 		return o, errors.New("WAF makes its own web ACL: use WAF or WebAclArn")
-	case o.skipConfirmation && o.environment == "prod":
+	case o.skipConfirmation && o.environment == "prod" && !o.rollback:
 		return o, errors.New("a change of prod needs confirmation: leave YES out")
 	}
 	return o, nil
@@ -161,12 +164,18 @@ func run(ctx context.Context, root string, arguments []string, env system) error
 		return fmt.Errorf("%w: start this in the checkout", err)
 	}
 	if o.gradual {
-		text = enableGradualLines(text)
-		o.parameters["Release"] = time.Now().UTC().Format("0601021504") // to the minute
+		o.parameters["Gradual"] = "true"
 	}
 	known, err := readTemplate(text)
 	if err != nil {
 		return err
+	}
+	if o.rollback || o.abort {
+		config, err := readConfig(root, o)
+		if err != nil {
+			return err
+		}
+		return env.changeRelease(ctx, config, o)
 	}
 	config, err := env.readConfig(ctx, root, known, o)
 	if err != nil {
@@ -188,26 +197,20 @@ func run(ctx context.Context, root string, arguments []string, env system) error
 	for _, line := range slices.Concat(productionWarnings(o, known, given), overrideWarnings(config, known, o)) {
 		fmt.Fprintln(env.out, "deploy: warning:", line)
 	}
-	if err := refuseAliasLoss(ctx, root, d.sam, config, o); err != nil {
-		return err
-	}
-	if o.gradual && given["Deployment"] == "AllAtOnce" {
-		text = removeDeploymentAlarms(text)
-	}
 	if report.LacksLogRole {
 		if err := d.deployLogRole(ctx); err != nil {
 			return err
 		}
 	}
 	region := cmp.Or(config.region(), report.Region)
-	built, err := d.build(ctx, text, known.functions())
+	built, err := d.build(ctx, known.functions())
 	if err != nil {
 		return err
 	}
 	if err := d.deployData(ctx, region); err != nil {
 		return err
 	}
-	if err := d.deploy(ctx, built); err != nil {
+	if err := d.deploy(ctx, built, known.functions()); err != nil {
 		return err
 	}
 	if o.environment == "prod" {
@@ -275,16 +278,10 @@ func (d deployment) check(ctx context.Context, known templateFile) (preflight.Re
 }
 
 // build builds and checks the bundle, and returns its folder.
-func (d deployment) build(ctx context.Context, text []byte, functions []string) (built string, err error) {
+func (d deployment) build(ctx context.Context, functions []string) (built string, err error) {
 	root := d.root
-	source := filepath.Join(root, "template.yaml")
-	if d.gradual {
-		source = filepath.Join(root, ".aws-sam", "gradual.yaml")
-		if err := errors.Join(os.MkdirAll(filepath.Dir(source), 0o755), os.WriteFile(source, text, 0o600)); err != nil {
-			return "", err
-		}
-	}
-	build := append([]string{"build", "--template-file", source, "--base-dir", root}, d.settings(d.given)...)
+	build := append([]string{"build", "--template-file", filepath.Join(root, "template.yaml"), "--base-dir", root},
+		d.settings(d.given)...)
 	if err := runSAM(ctx, root, d.sam, build...); err != nil {
 		return "", err
 	}
@@ -295,12 +292,15 @@ func (d deployment) build(ctx context.Context, text []byte, functions []string) 
 	return built, bundle.WriteSBOM(built, filepath.Join(root, ".aws-sam", bundle.SBOMFile))
 }
 
-// deploy deploys a bundle, behind the web ACL if there is one.
-func (d deployment) deploy(ctx context.Context, built string) error {
+// deploy publishes versions of what changed and deploys a bundle, behind the web ACL if there is one.
+func (d deployment) deploy(ctx context.Context, built string, functions []string) error {
 	if d.waf {
 		if err := d.deployWebACL(ctx); err != nil {
 			return err
 		}
+	}
+	if err := publishVersions(built, functions, d.given); err != nil {
+		return err
 	}
 	deploy := []string{"deploy", "--template-file", filepath.Join(built, "template.yaml")}
 	if d.stack != "" {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -21,32 +20,14 @@ type parameters map[string]string
 // operatorConstants are the operators' constants of the specification. Their defaults suit no real merchant.
 var operatorConstants = [...]string{"ServiceId", "ApplicationId", "ContactId"}
 
-// enableGradualLines enables the marked lines of template.yaml, which a gradual deployment needs.
-func enableGradualLines(text []byte) []byte {
-	return bytes.ReplaceAll(text, []byte("\n#gradual"), []byte("\n"))
-}
-
-// deploymentAlarms matches the line of template.yaml with the alarms of a gradual deployment.
-var deploymentAlarms = regexp.MustCompile(`(?m)^(    DeploymentPreference: \{.*), Alarms: \[.*\]\}$`)
-
-// removeDeploymentAlarms removes the alarms of a gradual deployment, so that a rollback works while one is active:
-// CodeDeploy stops every deployment then. A missing or empty list would keep the old alarms; only this value removes
-// them.
-func removeDeploymentAlarms(text []byte) []byte {
-	return deploymentAlarms.ReplaceAll(text, []byte("$1, Alarms: [!Ref AWS::NoValue]}"))
-}
-
 // resolveParameters returns all parameters of a deployment: those of samconfig.toml, overridden by the command line. It
-// adds the architecture, which the build needs, and a gradual deployment's type, which must not stay the one of an
+// adds the architecture, which the build needs, and how a new version takes over, which must not stay that of an
 // incident. It fails for a parameter or value that the template does not accept.
 func resolveParameters(config samconfig, known templateFile, o deployOptions) (parameters, error) {
 	if err := config.checkStackName(o.stack); err != nil {
 		return nil, err
 	}
-	given := parameters{"Architecture": known.Parameters["Architecture"].Default}
-	if deployment, gradual := known.Parameters["Deployment"]; gradual {
-		given["Deployment"] = deployment.Default
-	}
+	given := known.resent()
 	maps.Copy(given, config.parameters)
 	maps.Copy(given, o.parameters)
 	for _, name := range operatorConstants {
@@ -66,6 +47,15 @@ func resolveParameters(config samconfig, known templateFile, o deployOptions) (p
 		}
 	}
 	return given, nil
+}
+
+// resent returns the defaults of the parameters that each deployment sends.
+func (t templateFile) resent() parameters {
+	given := parameters{}
+	for _, name := range [...]string{"Architecture", "Gradual", "Deployment"} {
+		given[name] = t.Parameters[name].Default
+	}
+	return given
 }
 
 // productionWarnings returns a line for each missing protection of a production deployment. The stack may have the
@@ -95,7 +85,7 @@ func productionWarnings(o deployOptions, known templateFile, given parameters) [
 
 // overrideWarnings returns a line for each parameter that the next deployment without options will set back.
 func overrideWarnings(config samconfig, known templateFile, o deployOptions) []string {
-	defaults := parameters{"Architecture": known.Parameters["Architecture"].Default}
+	defaults := known.resent()
 	maps.Copy(defaults, config.parameters)
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {

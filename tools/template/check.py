@@ -1,4 +1,4 @@
-"""Checks every CloudFormation template with cfn-lint and checkov, as it is and with its #gradual lines enabled.
+"""Checks every CloudFormation template with cfn-lint and checkov, as it is and with gradual deployment.
 
 A suppression of checkov needs a reason, and a check that fails without it. Only .cfnlintrc has exceptions of cfn-lint.
 """
@@ -10,6 +10,9 @@ from pathlib import Path
 
 import releases
 
+# The default of the parameter that SAM resolves before cfn-lint and checkov see the template.
+GRADUAL = r'(?m)^(  Gradual:\n    Type: String\n    Default: )"false"$'
+
 
 def run(*command, findings=(0,)):
     """Returns what a command prints. Ends the program if the command fails for another reason than its findings."""
@@ -20,7 +23,7 @@ def run(*command, findings=(0,)):
 
 
 def find_templates():
-    """Returns the templates that git sees, test data excepted, and their variants with the #gradual lines enabled.
+    """Returns the templates that git sees, test data excepted, and their variants with gradual deployment.
 
     An empty file counts as a template, so that a template that lost its text is found.
     """
@@ -28,7 +31,7 @@ def find_templates():
     texts = {n: Path(n).read_text() for n in names if Path(n).exists() and "testdata" not in n.split("/")}
     declared = re.compile(r'(?m)^\s*"?(AWSTemplateFormatVersion|Transform)"?\s*:')
     found = [n for n in texts if declared.search(texts[n]) or not texts[n].strip()]
-    return found + [write_variant("gradual", n, "(?m)^#gradual", "") for n in found if "\n#gradual" in texts[n]]
+    return found + [write_variant("gradual", n, GRADUAL, r'\1"true"') for n in found if re.search(GRADUAL, texts[n])]
 
 
 def write_variant(kind, name, pattern, replacement):

@@ -11,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"mobilegateway/shared/settings"
-	"mobilegateway/world/template"
 	"mobilegateway/world/template/node"
 )
 
@@ -106,13 +105,10 @@ func TestStatefulResourcesAreProtected(t *testing.T) {
 }
 
 func TestParametersAreDescribed(t *testing.T) {
-	text := bytes.ReplaceAll(readTemplate(t), []byte("\n#gradual"), []byte("\n"))
 	var deployed struct {
 		Parameters map[string]map[string]any `yaml:"Parameters"`
 	}
-	if err := yaml.Unmarshal(text, &deployed); err != nil {
-		t.Fatal(err)
-	}
+	decodeTemplate(t, &deployed)
 	for name, parameter := range deployed.Parameters {
 		if parameter["Description"] == nil {
 			t.Errorf("%s has no description", name)
@@ -123,35 +119,34 @@ func TestParametersAreDescribed(t *testing.T) {
 	}
 }
 
-// TestGradualDeploymentTemplate removes the #gradual marks, as a gradual deployment does.
-func TestGradualDeploymentTemplate(t *testing.T) {
-	marked := readTemplate(t)
-	gradual := bytes.ReplaceAll(marked, []byte("\n#gradual"), []byte("\n"))
-	parsed, err := template.Parse(gradual, template.Options{})
-	if err != nil {
-		t.Fatal(err)
+// TestAlias checks that each function has the alias live, and that a parameter decides whether it moves gradually.
+func TestAlias(t *testing.T) {
+	global := func(names ...string) *yaml.Node {
+		return valueAt(t, append([]string{"Globals", "Function"}, names...)...)
 	}
-	if parsed.References["Deployment"] == "" {
-		t.Error("the gradual template has no parameter Deployment")
+	if alias := global("AutoPublishAlias").Value; alias != "live" {
+		t.Errorf("the alias is %q, want live", alias)
 	}
-	published := bytes.Count(gradual, []byte("\n      AutoPublishCodeSha256: !Ref Release\n"))
-	if want := len(parsed.Functions); published != want {
-		t.Errorf("%d of %d functions get a new version with each release", published, want)
-	}
-	if count := bytes.Count(gradual, []byte("\n    AutoPublishAlias: live\n")); count != 1 {
-		t.Errorf("the gradual template sets the alias %d times, want once", count)
-	}
-	if bytes.Contains(marked, []byte("\n    AutoPublishAlias")) {
-		t.Error("the alias is not behind the #gradual mark")
+	if enabled := global("DeploymentPreference", "Enabled"); enabled.Tag != "!Ref" || enabled.Value != "Gradual" {
+		t.Errorf("a gradual deployment is enabled by %s %s, want the parameter Gradual", enabled.Tag, enabled.Value)
 	}
 }
 
-// TestStageURL: the public address accepts TLS 1.2 or better only, and can be closed.
+// TestStageURL checks that the public address accepts TLS 1.2 or better only, and can be closed. The API has no policy
+// of its own only if its address is closed: with one, no domain of it can have mutual TLS.
 func TestStageURL(t *testing.T) {
 	setting := func(name string) *yaml.Node { return valueAt(t, "Resources", "Api", "Properties", name) }
-	policy, mode := setting("SecurityPolicy").Value, setting("EndpointAccessMode").Value
-	if policy != "SecurityPolicy_TLS13_1_2_2021_06" || mode != "STRICT" {
-		t.Errorf("the security policy is %q with access mode %q", policy, mode)
+	for name, want := range map[string]string{
+		"SecurityPolicy": "SecurityPolicy_TLS13_1_2_2021_06", "EndpointAccessMode": "STRICT",
+	} {
+		value := setting(name)
+		if value.Tag != "!If" || value.Content[0].Value != "HasClosedStage" ||
+			value.Content[1].Value != "AWS::NoValue" || value.Content[2].Value != want {
+			t.Errorf("%s of the API is not %s while its address is open", name, want)
+		}
+	}
+	if setting("AlwaysDeploy").Value != "true" {
+		t.Error("a change of the API's address or policy has no effect: it has no deployment")
 	}
 	closed := setting("DisableExecuteApiEndpoint")
 	if closed.Tag != "!If" || closed.Content[0].Value != "HasClosedStage" {
@@ -160,6 +155,29 @@ func TestStageURL(t *testing.T) {
 	output := "\n    Value: !If\n      - HasClosedStage\n      - !Sub \"https://${DomainName}\"\n"
 	if !bytes.Contains(readTemplate(t), []byte(output)) {
 		t.Error("the output BaseUrl names a stage that is closed")
+	}
+}
+
+// TestDomainPolicies checks the policies of the domains. API Gateway refuses mutual TLS with an enhanced policy.
+func TestDomainPolicies(t *testing.T) {
+	for domain, want := range map[string]string{
+		"Domain": "SecurityPolicy_TLS13_1_2_2021_06", "OperatorDomain": "TLS_1_2",
+	} {
+		if policy := valueAt(t, "Resources", domain, "Properties", "SecurityPolicy").Value; policy != want {
+			t.Errorf("the policy of %s is %s, want %s", domain, policy, want)
+		}
+	}
+	if mode := valueAt(t, "Resources", "Domain", "Properties", "EndpointAccessMode").Value; mode != "STRICT" {
+		t.Errorf("the access mode of Domain is %q: an enhanced policy needs one", mode)
+	}
+	mutual := valueAt(t, "Resources", "OperatorDomain", "Properties", "MutualTlsAuthentication")
+	if mutual.Tag != "!If" || mutual.Content[0].Value != "HasOperatorTruststore" {
+		t.Error("mutual TLS is not optional")
+	}
+	rule := valueAt(t, "Rules", "MutualTlsNeedsClosedStage", "Assertions")
+	if text := rule.Content[0].Content[1]; text.Tag != "!Equals" || text.Content[0].Value != "StageAddress" ||
+		text.Content[1].Value != "closed" {
+		t.Error("the rule lets a domain with mutual TLS have an API with an enhanced policy")
 	}
 }
 

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRollbackCommand checks that a rollback is a dry run without YES=1, and that neither it nor an abort builds.
+func TestRollbackCommand(t *testing.T) {
+	const aws = `#!/bin/sh
+echo "$*" >> "$0.calls"
+case "$2" in
+describe-stacks) echo "{\"Stacks\":[{\"StackStatus\":\"$FAKE_STATUS\"}]}";;
+list-stack-resources) echo '{"StackResourceSummaries":[
+ {"ResourceType":"AWS::Lambda::Function","PhysicalResourceId":"pay","ResourceStatus":"UPDATE_COMPLETE"}]}';;
+get-alias) echo '{"FunctionVersion":"2"}';;
+list-versions-by-function) echo '{"Versions":[{"Version":"1"},{"Version":"2"}]}';;
+esac
+`
+	for name, c := range map[string]struct {
+		arguments    []string
+		status       string
+		call, output string
+		change       string // the call that changes something, "" for none
+	}{
+		"dry run": {[]string{"-env", "prod", "-rollback"}, "UPDATE_COMPLETE",
+			"--stack-name mobile-gateway-prod --output json --region eu-west-1", "YES=1 to move", ""},
+		"for real": {[]string{"-env", "prod", "-rollback", "-yes=1"}, "UPDATE_COMPLETE", "describe-stacks",
+			"no item", "update-alias --function-name pay --name live --function-version 1"},
+		"abort": {[]string{"-stack", "mine", "-abort"}, "UPDATE_IN_PROGRESS", "--stack-name mine", "update stopped",
+			"cancel-update-stack --stack-name mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestCheckout(t, "/dev/null")
+			s.keepProd(t, prodFile)
+			path := filepath.Join(s.root, "aws")
+			if err := os.WriteFile(path, []byte(aws), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", s.root+string(os.PathListSeparator)+os.Getenv("PATH"))
+			t.Setenv("FAKE_STATUS", c.status)
+			var out strings.Builder
+			env := s.system()
+			env.out = &out
+			if err := run(t.Context(), s.root, c.arguments, env); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(path + ".calls")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if calls := string(text); !strings.Contains(calls, c.call) || !strings.Contains(calls, c.change) ||
+				c.change == "" && strings.Contains(calls, "update-alias") {
+				t.Errorf("the calls are\n%s, want %q and %q", calls, c.call, c.change)
+			}
+			if !strings.Contains(out.String(), c.output) {
+				t.Errorf("the output is %q, want %q", out.String(), c.output)
+			}
+			if calls := s.calls(t); calls[0] != "" {
+				t.Errorf("SAM was called: %q", calls)
+			}
+		})
+	}
+}
