@@ -33,9 +33,9 @@ func (c *checker) domains(ctx context.Context) []Finding {
 		case arn == "":
 			findings = append(findings, Finding{d.certificate, d.name + " has no certificate", "give " +
 				d.certificate, true})
-		case d.truststore != "" && c.effective[d.truststore] == "":
-			findings = append(findings, Finding{d.truststore, d.name + " has no truststore", "give " + d.truststore,
-				true})
+		case c.effective[d.truststore] != "" && c.effective["StageAddress"] != "closed":
+			findings = append(findings, Finding{d.truststore, "an API with an open address excludes mutual TLS",
+				"give StageAddress=closed, or leave " + d.truststore + " empty", true})
 		default:
 			findings = append(findings, c.certificate(ctx, d.certificate, arn, domain)...)
 		}
@@ -93,7 +93,8 @@ func (c *checker) certificate(ctx context.Context, parameter, arn, domain string
 	case certificate.NotAfter != nil && certificate.NotAfter.Sub(c.now) < minCertificateLifetime:
 		return refuse("the certificate ends at "+certificate.NotAfter.UTC().Format(time.DateOnly),
 			"renew it: see its renewal status in ACM")
-	case parameter == "OperatorCertificateArn" && certificate.Type != acmtypes.CertificateTypeAmazonIssued:
+	case parameter == "OperatorCertificateArn" && c.effective["OperatorTruststoreUri"] != "" &&
+		certificate.Type != acmtypes.CertificateTypeAmazonIssued:
 		return refuse("a domain with mutual TLS takes only a certificate that ACM issued, not an imported one",
 			"request one in ACM")
 	}

@@ -103,8 +103,8 @@ func TestEachFinding(t *testing.T) {
 			action: "in eu-west-1"},
 		"an imported certificate": {responses: certified(issued("*.example.com", "ISSUED", "IMPORTED", future)),
 			check: "OperatorCertificateArn", want: "not an imported one", action: "request one in ACM"},
-		"no truststore": {given: map[string]string{"OperatorTruststoreUri": ""},
-			check: "OperatorTruststoreUri", want: "no truststore", action: "give OperatorTruststoreUri"},
+		"mutual TLS and an open stage": {given: map[string]string{"StageAddress": "open"},
+			check: "OperatorTruststoreUri", want: "excludes mutual TLS", action: "StageAddress=closed"},
 		"no topic": {responses: only("sns GetTopicAttributes",
 			recorded{404, "NotFound| Topic does not exist"}), check: "AlarmTopicArn", want: "there is no topic",
 			action: "create-topic --name alarms"},
@@ -181,6 +181,21 @@ func TestEachFinding(t *testing.T) {
 				t.Errorf("%v\n%s", err, text.String())
 			}
 		})
+	}
+}
+
+// TestOperatorsWithoutMutualTLS checks that a domain without a truststore takes an imported certificate, and leaves the
+// API's own address open.
+func TestOperatorsWithoutMutualTLS(t *testing.T) {
+	target := goodTarget()
+	target.Given["OperatorTruststoreUri"], target.Given["StageAddress"] = "", "open"
+	responses := with(map[string]recorded{
+		"acm DescribeCertificate": issued("*.example.com", "ISSUED", "IMPORTED", future),
+	})
+	for _, f := range Run(t.Context(), configuration(t, &services{responses: responses}), target, noon).Findings {
+		if f.Problem != "" {
+			t.Errorf("%+v", f)
+		}
 	}
 }
 
