@@ -90,6 +90,7 @@ scripts: ## Check every shell script with shellcheck, and every workflow with ac
 prose: ## vale and the table of names over pages, comments, texts and declared names (FILES="path ..." COUNT=1)
 	@python3 -B -m unittest discover -s tools/prose -p '*_test.py'
 	@python3 -B tools/prose/check.py $(if $(COUNT),--count) $(FILES)
+	@python3 -B tools/prose/words.py $(if $(COUNT),,--check)
 
 mutate: ## Mutate the packages that protect money, and run the simulator on what their tests miss (PACKAGES="path ...")
 	@python3 -B -m unittest discover -s tools/mutate -p '*_test.py'
