@@ -43,7 +43,7 @@ func (m model) limits(o bill.Operation, a account, t traffic) []limit {
 	add(partitionUnits, one.dueUnits, "`due`: one key writes 1,000 units",
 		"[more partitions](deploy.md#add-partitions-of-the-due-index), in two releases")
 	add(partitionUnits, one.dayUnits, "`day`: one key writes 1,000 units, for the largest merchant",
-		"`--day-shards` of [this merchant](unspecified.md#day-shards)")
+		"`--day-shards` of [this merchant](internals.md#day-shards)")
 	add(partitionUnits, t.largest*rateUnits, "`rate`: one key of the limits, if the largest merchant has a rate",
 		"no rate for this merchant")
 	if o.Name != bill.SMS {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// decisionsPage is the page with the anchor of each decision.
-const decisionsPage = "docs/unspecified.md"
+// decisionsPages are the pages with the anchor of each decision: what merchants and operators see, and what is inside.
+var decisionsPages = []string{"docs/unspecified.md", "docs/internals.md"}
 
 // findAnchors returns the anchors that a text names: the word, then one or more quoted anchors, over several comment
 // lines.
@@ -34,35 +34,37 @@ var (
 	heading = regexp.MustCompile(`(?m)^### ([a-z0-9-]+)$`)
 )
 
-// TestAnchors compares the anchors of docs/unspecified.md with those that other files name: each named anchor exists,
+// TestAnchors compares the anchors of the decisions with those that other files name: each named anchor exists once,
 // and code, a test or the template names each existing anchor.
 func TestAnchors(t *testing.T) {
 	headings := map[string]int{}
-	for _, found := range heading.FindAllStringSubmatch(readTreeFile(t, decisionsPage), -1) {
-		headings[found[1]]++
+	for _, page := range decisionsPages {
+		for _, found := range heading.FindAllStringSubmatch(readTreeFile(t, page), -1) {
+			headings[found[1]]++
+		}
 	}
 	used := map[string]bool{}
 	for _, f := range trackedFiles(t) {
-		if f.Name == decisionsPage || pathMatches(f.Name, "proof/imports") {
+		if slices.Contains(decisionsPages, f.Name) || pathMatches(f.Name, "proof/imports") {
 			continue
 		}
 		for _, anchor := range findAnchors(string(f.Text)) {
 			used[anchor] = used[anchor] || !strings.HasSuffix(f.Name, ".md")
 			if headings[anchor] == 0 {
-				t.Errorf("%s names the decision %q, which %s does not have", f.Name, anchor, decisionsPage)
+				t.Errorf("%s names the decision %q, which %v do not have", f.Name, anchor, decisionsPages)
 			}
 		}
 	}
 	for anchor, times := range headings {
 		if times > 1 {
-			t.Errorf("%s has the anchor %q %d times", decisionsPage, anchor, times)
+			t.Errorf("%v have the anchor %q %d times", decisionsPages, anchor, times)
 		}
 		if !used[anchor] {
-			t.Errorf("no code, test or template names the decision %q of %s", anchor, decisionsPage)
+			t.Errorf("no code, test or template names the decision %q of %v", anchor, decisionsPages)
 		}
 	}
 	if len(headings) == 0 {
-		t.Errorf("%s has no anchor", decisionsPage)
+		t.Errorf("%v have no anchor", decisionsPages)
 	}
 }
 

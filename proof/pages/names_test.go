@@ -14,7 +14,7 @@ import (
 // namedPages are the pages whose names of the code are checked.
 var namedPages = []string{
 	"README.md", "CONTRIBUTING.md", architecturePage, securityPage, reliabilityPage,
-	"docs/adding-an-operator.md", "docs/adding-a-country.md", decisionsPage,
+	"docs/adding-an-operator.md", "docs/adding-a-country.md", decisionsPage, internalsPage,
 }
 
 var (

@@ -23,6 +23,7 @@ const (
 	operationsPage   = "docs/operations.md"
 	securityPage     = "docs/security.md"
 	decisionsPage    = "docs/unspecified.md"
+	internalsPage    = "docs/internals.md"
 )
 
 // phrase is a text with a number that a page must have.
@@ -50,7 +51,7 @@ func entryNumbers(t *testing.T) []phrase {
 	windowText := fmt.Sprintf("%d hours and %d minutes", window/time.Hour, window%time.Hour/time.Minute)
 	return []phrase{
 		{architecturePage, fmt.Sprintf("reads %d shards of the `due` index", ledger.DueShards)},
-		{decisionsPage, fmt.Sprintf("(`DueShardsWritten`). Both are %d.", ledger.DueShardsWritten)},
+		{internalsPage, fmt.Sprintf("(`DueShardsWritten`). Both are %d.", ledger.DueShardsWritten)},
 		{architecturePage, windowText},
 		{operationsPage, windowText},
 		{merchantsPage, fmt.Sprintf("for up to %d hours", orange.ResendWindow/time.Hour-1)},
@@ -81,7 +82,7 @@ func lookupNumbers(t *testing.T) []phrase {
 		{decisionsPage, "The waits before our polls are " + schedule}, {operationsPage, "after waits of " + schedule},
 		{operationsPage, fmt.Sprintf("after %d minutes: after about %d minutes |", stale, firstListing)},
 		{operationsPage, fmt.Sprintf("StaleUnknownsAlarm from about %d minutes on", firstListing)},
-		{decisionsPage, fmt.Sprintf("An unknown charge or SMS is listed after %d minutes", stale)},
+		{internalsPage, fmt.Sprintf("An unknown charge or SMS is listed after %d minutes", stale)},
 		{reliabilityPage, fmt.Sprintf("a charge or an SMS %d minutes after its lease", stale)},
 		{decisionsPage, fmt.Sprintf("flagged for a person %d hours after its first callback", flagged)},
 		{reliabilityPage, fmt.Sprintf("with an unconfirmed claim of success %d hours after the claim", flagged)},
@@ -94,8 +95,8 @@ func lookupNumbers(t *testing.T) []phrase {
 			phrases = append(phrases, phrase{operationsPage, fmt.Sprintf("`%s` %d minutes", platform, from)})
 		}
 		if row.LookupsPerSecond > 0 {
-			phrases = append(phrases, phrase{decisionsPage, fmt.Sprintf("in a second: MTN %d.", row.LookupsPerSecond)},
-				phrase{decisionsPage, fmt.Sprintf("half a second of lookups, for MTN %d.", row.LookupBurst())})
+			phrases = append(phrases, phrase{internalsPage, fmt.Sprintf("in a second: MTN %d.", row.LookupsPerSecond)},
+				phrase{internalsPage, fmt.Sprintf("half a second of lookups, for MTN %d.", row.LookupBurst())})
 		}
 	}
 	return phrases
@@ -138,8 +139,6 @@ func limitNumbers(*testing.T) []phrase {
 	rate, burst := merchant.DefaultRequestsPerSecond, merchant.DefaultBurst
 	return []phrase{
 		{merchantsPage, fmt.Sprintf("| Body | %d KiB, nested %d deep |", apigw.MaxBodyBytes>>10, strictjson.MaxDepth)},
-		{decisionsPage, fmt.Sprintf("| body | %d KiB (413), nested at most %d deep |", apigw.MaxBodyBytes>>10,
-			strictjson.MaxDepth)},
 		{merchantsPage, fmt.Sprintf("your own: %d per second and %d at once", rate, burst)},
 		{decisionsPage, fmt.Sprintf("%d requests per second, and %d at once", rate, burst)},
 		{securityPage, fmt.Sprintf("the merchant's own rate, %d a second by default", rate)},
