@@ -165,6 +165,9 @@ func TestPlatformsAreNamed(t *testing.T) {
 		{architecturePage, "one address for each account (%s)", func(row operator.Capabilities) bool {
 			return row.StaticCallbacks
 		}},
+		{architecturePage, `one whose "not found" proves nothing (%s)`, func(row operator.Capabilities) bool {
+			return row.HasStatusLookup && !row.LookupNeedsDriverData && row.NeverSentAfter == 0 && !row.ExpiresPending
+		}},
 		{operationsPage, "a platform with a fixed token (%s)", hasFixedToken},
 		{operationsPage, "no resend window for messages (%s)", func(row operator.Capabilities) bool {
 			return slices.Contains(row.Operations, operator.AccountSMS) && row.ResendWindow == 0
