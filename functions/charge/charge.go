@@ -33,7 +33,7 @@ func (o *Operation) Route() apigw.Route {
 	}
 }
 
-// Handle charges in seven steps. It returns 201 with the charge, or replays the stored response. It returns a final
+// Handle charges in five parts. It returns 201 with the charge, or replays the stored response. It returns a final
 // refusal of the operator (POL0253, POL1000, POL0001, SVC0270), which is stored too. Else it returns a fault of the
 // order of refusals, of the key (409), of the daily amount (403 POL0001) or of the operator call (502, 503, 504). A 504
 // has the charge's Location.

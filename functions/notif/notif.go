@@ -1,8 +1,8 @@
 // Package notif handles the operators' payment callbacks: POST /callbacks/v1/payments/{operator}/{orderId}/{token}.
 //
-// A callback is a claim: its status becomes final only after getStatus has confirmed it, if the operator offers
-// getStatus (decision "pay-claims"). Its invariants: a forged request costs no read of the database. A callback with a
-// final status gets 200 only after that status is stored, as a claim or as its result.
+// A callback is a claim: its status becomes final only after getStatus has confirmed it, or a person where the operator
+// has no getStatus (decision "pay-claims"). Its invariants: a forged request costs no read of the database. A callback
+// with a final status gets 200 only after that status is stored, as a claim or as its result.
 package notif
 
 import (

@@ -43,7 +43,7 @@ func (o *Operation) Route() apigw.Route {
 	return apigw.Route{Method: "POST", Resource: "/mobilemoney/v1", Handle: o.Handle}
 }
 
-// Handle creates a payment in seven steps. It returns 201 with the page of the web channel or the pending payment of
+// Handle creates a payment in five parts. It returns 201 with the page of the web channel or the pending payment of
 // a terminal. It replays a stored response, and returns the operator's refusal. Else it returns a fault: of the order
 // of refusals, of the order_id (409) or of the daily amount (403 POL0001). The faults of the operator call are 502
 // and 503, and 504 on the web channel.

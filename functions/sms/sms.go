@@ -46,7 +46,7 @@ func (o *Operation) Route() apigw.Route {
 	return apigw.Route{Method: "POST", Resource: "/smsmessaging/v1/outbound/{senderAddress}/requests", Handle: o.Handle}
 }
 
-// Handle sends a message in seven steps. It returns 201 with the message's resource. A retry of a refused message
+// Handle sends a message in five parts. It returns 201 with the message's resource. A retry of a refused message
 // gets the stored refusal, and a retry of one with a status gets 409 with the first one's Location. Else it returns a
 // fault of the order of refusals, of the key or of the operator call (502, 503, 504). A 504 has the message's Location.
 func (o *Operation) Handle(ctx context.Context, req *apigw.Request) (apigw.Response, error) {

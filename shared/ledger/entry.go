@@ -10,8 +10,9 @@
 // every write: its caller, its condition, and what it may change.
 //
 // Invariants: an entry is inserted before its operator is called. Version grows by one with each write. A final status
-// never changes. After an attempt with an unknown outcome, only a success, a final refusal, a confirmed report of the
-// operator or a manual resolution ends it.
+// never changes. After an attempt with an unknown outcome, only a success, a final refusal, a report of the operator
+// that proves the outcome, or a manual resolution ends it. On some platforms "not found" is such a proof
+// (EndNeverSent).
 package ledger
 
 import (

@@ -1,7 +1,7 @@
 // Package operation is the pipeline that charge, pay and sms share: authenticate, reserve, call the operator, record
 // the outcome.
 //
-// Each operation shows its seven steps in one function of its own package; the steps that are the same in all three are
+// Each operation shows its five parts in one function of its own package; what is the same in all three is
 // here. Its invariant: no request is sent to an operator without a reservation, and no outcome of a call is reported
 // before it is stored. If it cannot be stored, the merchant gets 504 and retries.
 package operation
