@@ -70,19 +70,3 @@ func TestSimulatorPackagesAreDocumented(t *testing.T) {
 		t.Errorf("packages of the simulator (-folders +page):\n%s", diff)
 	}
 }
-
-// TestMutatedPackagesAreDocumented compares the packages that make mutate changes with the rows of the page.
-func TestMutatedPackagesAreDocumented(t *testing.T) {
-	_, list, _ := strings.Cut(readFile(t, "tools/mutate/mutate.py"), "\nPACKAGES = [")
-	list, _, _ = strings.Cut(list, "]")
-	var want, got []string
-	for _, name := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(list, -1) {
-		want = append(want, name[1])
-	}
-	for _, row := range tableRows(t, reliabilityPage, "Mutation tests")[1:] {
-		got = append(got, row[0])
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("packages that are mutated (-tool +page):\n%s", diff)
-	}
-}
