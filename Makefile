@@ -1,6 +1,6 @@
 # The local run takes PORT, SPEED, RESET, STANDINS, LOCAL_DIR and every duration of template.yaml: make run SPEED=60
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-slow race lint template licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser hang chaos prose simulate knownbad backlog capacity mutate preflight deploy rollback abort e2e smoke contract postman reference sbom vulnerabilities ci clean
+.PHONY: help run build test test-slow race lint template policies licences secrets scripts fmt bench fuzz e2e-sam e2e-dynamodb e2e-localstack e2e-browser hang chaos prose simulate knownbad backlog capacity mutate preflight deploy rollback abort e2e smoke contract postman reference sbom vulnerabilities ci clean
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -75,6 +75,9 @@ template: ## Check every CloudFormation template with cfn-lint and checkov, also
 	@e2e/tools/install sam && e2e/tools/install checkov
 	@.local/tools/sam-cli/bin/python -m unittest discover -s tools/template -p '*_test.py'
 	@.local/tools/sam-cli/bin/python tools/template/check.py
+
+policies: ## Let iam-simulate evaluate each role on the calls of a local run, and on calls that differ in one part
+	@tools/policies/check
 
 licences: ## Check the licence of every dependency, of tools too, against tools/licences/policy.toml
 	@e2e/tools/install pip-licenses
