@@ -165,6 +165,9 @@ func TestPlatformsAreNamed(t *testing.T) {
 		{architecturePage, "one address for each account (%s)", func(row operator.Capabilities) bool {
 			return row.StaticCallbacks
 		}},
+		{architecturePage, "for the specification's protocol and %s, else never", func(row operator.Capabilities) bool {
+			return row.ResendWindow > 0 && row.DriverName != "gateway"
+		}},
 		{architecturePage, `one whose "not found" proves nothing (%s)`, func(row operator.Capabilities) bool {
 			return row.HasStatusLookup && !row.LookupNeedsDriverData && row.NeverSentAfter == 0 && !row.ExpiresPending
 		}},
