@@ -24,6 +24,7 @@ const (
 	columnAmount     = "amount"
 	columnCountry    = "country"
 	columnCreatedAt  = "created_at"
+	columnState      = "state"
 )
 
 // readList reads a merchant's own list, or an export of a copy of the ledger.
@@ -61,7 +62,8 @@ func (r *run) readList(of *shop, path string) error {
 	}
 }
 
-// addRow adds the key of a row, unless it is of the time before the moment.
+// addRow adds the key of a row. A row of the time before the moment is that of a first request: the restore may have
+// lost a retry of its key. An export shows if it was released in the end, so that nothing can be applied.
 func (r *run) addRow(of *shop, cells map[string]string) (err error) {
 	s := sighting{
 		of: of, kind: ledger.Kind(cells[columnKind]), exact: true, at: r.At.Time,
@@ -73,13 +75,14 @@ func (r *run) addRow(of *shop, cells map[string]string) (err error) {
 			return fmt.Errorf("%s is not a time such as 2026-03-01T12:00:00Z", columnCreatedAt)
 		}
 	}
-	if s.at.Before(r.At.Add(-lineMargin)) {
+	s.before = s.at.Before(r.At.Add(-lineMargin))
+	if s.before && cells[columnState] == string(ledger.Released) {
 		return nil
 	}
 	if s, err = s.withCells(cells); err != nil {
 		return err
 	}
-	if text := cells[columnAmount]; text != "" {
+	if text := cells[columnAmount]; text != "" && !s.before {
 		country, known := market.ByAlpha2(s.homeCountry())
 		if !known {
 			return fmt.Errorf("%s needs %s: fill it in", columnAmount, columnCountry)

@@ -286,6 +286,46 @@ func TestReopensReleased(t *testing.T) {
 	d.Equal("a second run", change(d, check(log)).Reopened, 0)
 }
 
+// A list shows a key by its first request. The lost retry of a released key may be known by that row only.
+func TestReopensReleasedOfListBeforeTheMoment(t *testing.T) {
+	for state, want := range map[string]string{"": "unknown 1 1", "done": "unknown 1 1", "released": "released 0 0"} {
+		t.Run(state, func(t *testing.T) {
+			d, shop := newLoss(t)
+			key := d.AddUnknownCharge(shop, "c-1")
+			d.Update(key, func(e *ledger.Entry) { e.State, e.Request.Fingerprint = ledger.Released, "f" })
+			unknown := d.AddUnknownCharge(shop, "c-2")
+			before := d.MustReadEntry(unknown)
+			list := file(t, "list.csv", "kind,client_correlator,created_at,state",
+				"charge,c-1,2026-02-28T11:30:00Z,"+state,
+				"charge,c-2,2026-02-28T11:30:00Z,", "charge,refused,2026-02-28T11:30:00Z,")
+			view := change(d, "restore check --at "+moment+" --list ShopA="+list)
+			d.Equal("result", fmt.Sprint(d.MustReadEntry(key).State, " ", view.Keys, view.Reopened), want)
+			d.Equal("the unknown one", d.MustReadEntry(unknown), before)
+			d.Equal("entries", len(d.Ledger.All()), 2)
+		})
+	}
+}
+
+// The moment may lie between a charge and the item of its referenceCode. Another correlator must not charge it again.
+func TestBindsTheReferenceOfAPresentCharge(t *testing.T) {
+	for _, state := range []ledger.State{ledger.Reserved, ledger.Unknown, ledger.Released} {
+		t.Run(string(state), func(t *testing.T) {
+			d, shop := newLoss(t)
+			key := d.AddUnknownCharge(shop, "c-1")
+			d.Update(key, func(e *ledger.Entry) { e.State, e.Request.ReferenceCode = state, "REF-1" })
+			log := file(t, "lines.log", logLine("charge", "ShopA", "c-1", lostAt))
+			list := file(t, "list.csv", "kind,client_correlator,reference_code", "charge,c-1,REF-2")
+			change(d, check(log)+" --list ShopA="+list)
+			for _, reference := range []string{"REF-1", "REF-2"} {
+				owner, err := d.Ledger.ChargeOfReference(t.Context(), shop.ID, reference)
+				if err != nil || owner != key.ID {
+					t.Errorf("%s is of %q (%v), want the charge", reference, owner, err)
+				}
+			}
+		})
+	}
+}
+
 func TestWrongInput(t *testing.T) {
 	d, _ := newLoss(t)
 	log := file(t, "lines.log", logLine("pay", "Gone", "Gone_1", lostAt))

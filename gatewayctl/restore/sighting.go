@@ -21,6 +21,7 @@ type sighting struct {
 	minor                 int64  // 0 for an amount that is not known
 	at                    time.Time
 	exact                 bool // a list has it, not only log lines
+	before                bool // its first request was before the moment, and no later one is known
 }
 
 func (s sighting) withID(id string) sighting {
@@ -49,10 +50,11 @@ func (r *run) add(s sighting) {
 		return
 	}
 	known.operator, known.country = cmp.Or(known.operator, s.operator), cmp.Or(known.country, s.country)
-	known.channel = cmp.Or(known.channel, s.channel)
+	known.channel, known.reference = cmp.Or(known.channel, s.channel), cmp.Or(known.reference, s.reference)
 	if s.at.Before(known.at) {
 		known.at = s.at
 	}
+	known.before = known.before && s.before
 }
 
 // homeCountry is the country, or the merchant's only or home country.

@@ -77,10 +77,13 @@ func (r *run) present(keys []ledger.Key) (map[ledger.Key]*ledger.Entry, error) {
 
 // storeKey stores one transaction. existing is what the ledger has under its key, nil for nothing.
 func (r *run) storeKey(operators *operator.DriverDirectory, s *sighting, existing *ledger.Entry) error {
-	view := &s.of.view
+	view, isPresent := &s.of.view, existing != nil && !existing.PastRetention(r.Now())
+	if s.before && (!isPresent || existing.State != ledger.Released) {
+		return nil
+	}
 	view.Keys++
-	if existing != nil && !existing.PastRetention(r.Now()) {
-		return r.reopen(s, existing)
+	if isPresent {
+		return errors.Join(r.bindReferences(s, existing), r.reopen(s, existing))
 	}
 	e := s.entry()
 	if err := r.route(operators, e); err != nil {
@@ -113,6 +116,25 @@ func (r *run) storeKey(operators *operator.DriverDirectory, s *sighting, existin
 
 func (r *run) book() *ledger.Book {
 	return &ledger.Book{Store: r.Stores.Ledger, Reader: r.Stores.Ledger, Now: r.Now, Rand: r.Rand}
+}
+
+// bindReferences binds the referenceCodes of a charge whose call the restore lost, or may have lost. The moment can be
+// between the write of the charge and that of its reference.
+func (r *run) bindReferences(s *sighting, existing *ledger.Entry) error {
+	if existing.Kind != ledger.Charge || existing.State == ledger.Done || existing.State == ledger.Refused {
+		return nil
+	}
+	for _, reference := range []string{existing.Request.ReferenceCode, s.reference} {
+		if reference == "" {
+			continue
+		}
+		e := existing.Clone()
+		e.Request.ReferenceCode = reference
+		if _, err := r.book().BindReference(r, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reopen makes a released entry unknown: a later attempt, which the restore lost, may have been applied.
