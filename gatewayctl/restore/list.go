@@ -27,6 +27,24 @@ const (
 	columnState      = "state"
 )
 
+// lists are the files of merchants' lists, by the merchant's name.
+type lists map[string]string
+
+// UnmarshalText adds a list, MERCHANT=FILE. A merchant has one: a second one would replace it.
+func (l *lists) UnmarshalText(text []byte) error {
+	name, path, found := strings.Cut(string(text), "=")
+	switch {
+	case !found || name == "" || path == "":
+		return fmt.Errorf("%q is not MERCHANT=FILE", text)
+	case (*l)[name] != "":
+		return fmt.Errorf("%s has two lists: put their rows into one file", name)
+	case *l == nil:
+		*l = lists{}
+	}
+	(*l)[name] = path
+	return nil
+}
+
 // readList reads a merchant's own list, or an export of a copy of the ledger.
 func (r *run) readList(of *shop, path string) error {
 	file, err := os.Open(path)

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ type logLine struct {
 	AWS *struct {
 		Timestamp int64 `json:"Timestamp"`
 	} `json:"_aws"`
+	Stack          string `json:"Stack"`
 	Operation      string `json:"Operation"`
 	Merchant       string `json:"Merchant"`
 	TransactionKey string `json:"TransactionKey"`
@@ -68,7 +70,9 @@ func (r *run) readLog(path string) error {
 }
 
 var (
-	errTorn = errors.New("the log line is torn and names no merchant: export the log group again")
+	errNotText = errors.New("the file is not UTF-8 text: unpack it, and end its name with .gz if it is packed")
+	errWrapped = errors.New("the log line is inside another document: write one message of a function in each line")
+	errTorn    = errors.New("the log line is torn and names no merchant: export the log group again")
 	// tornName finds the merchant of a torn line.
 	tornName = regexp.MustCompile(`"Merchant":"([A-Za-z0-9]+)"`)
 )
@@ -79,9 +83,15 @@ var lineMarks = []string{`"_aws"`, `"CloudWatchMetrics"`, `"TransactionKey"`, `"
 // readLine reads one line. Behind a time of CloudWatch, it is one JSON object. A line of Lambda itself has no key.
 func (r *run) readLine(text string) error {
 	r.lines.all++
+	if strings.ContainsRune(text, 0) {
+		return errNotText
+	}
 	at := max(0, strings.IndexByte(text, '{'))
 	var line logLine
 	if json.Unmarshal([]byte(text[at:]), &line) == nil {
+		if line.AWS == nil && strings.Contains(text, "TransactionKey") {
+			return errWrapped
+		}
 		if line.AWS == nil || line.TransactionKey == "" || line.Merchant == "" {
 			return nil // of Lambda itself, or of a request that reserved nothing
 		}
@@ -115,6 +125,11 @@ func (r *run) shopOf(name string) (*shop, error) {
 
 // addLine adds the key of a line, if it is of the time that the restore lost.
 func (r *run) addLine(line logLine) error {
+	r.logStack = cmp.Or(r.logStack, r.Stack, line.Stack)
+	if line.Stack != "" && line.Stack != r.logStack {
+		return fmt.Errorf("the log line is of the stack %s, not %s: export the log groups of one stack", line.Stack,
+			r.logStack)
+	}
 	at := time.UnixMilli(line.AWS.Timestamp).UTC()
 	if at.Before(r.At.Add(-lineMargin)) {
 		return nil

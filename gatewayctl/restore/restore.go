@@ -24,9 +24,9 @@ type Commands struct {
 }
 
 type check struct {
-	At   session.Moment    `required:"" placeholder:"TIME" help:"The moment to which the ledger was restored."`
-	Log  []string          `sep:"none" placeholder:"FILE" predictor:"file" help:"${restore_log_help}"`
-	List map[string]string `mapsep:"none" placeholder:"MERCHANT=FILE" help:"${restore_list_help}"`
+	At   session.Moment `required:"" placeholder:"TIME" help:"The moment to which the ledger was restored."`
+	Log  []string       `sep:"none" placeholder:"FILE" predictor:"file" help:"${restore_log_help}"`
+	List lists          `mapsep:"none" placeholder:"MERCHANT=FILE" help:"${restore_list_help}"`
 
 	Timeout time.Duration `default:"10s" help:"The longest wait for one response of an operator."`
 }
@@ -60,10 +60,12 @@ const (
 type run struct {
 	*check
 	*session.Session
-	shops   map[string]*shop // by the merchant's name
-	found   map[ledger.Key]*sighting
-	lines   lineCounts
-	pending []*ledger.Entry // the payments that were stored, for lookups
+	shops map[string]*shop // by the merchant's name
+	found map[ledger.Key]*sighting
+	lines lineCounts
+	// logStack is the stack of all log lines, "" while it is not known.
+	logStack string
+	pending  []*ledger.Entry // the payments that were stored, for lookups
 }
 
 // shop is a merchant with its result.
