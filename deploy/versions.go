@@ -20,9 +20,10 @@ const codeHash = "AutoPublishCodeSha256"
 // versionedSections are the parts of a template that can change a function besides its own resource.
 var versionedSections = [...]string{"Globals", "Mappings", "Conditions"}
 
-// publishVersions writes the hash of each function into the built template, so that a changed function gets a new
-// version, and an equal one does not. The hash covers the program, the function's definition and the given parameters.
-// SAM's own hash lacks the parameters and most properties: an alias would keep the old settings.
+// publishVersions writes the hash of the release into each function of the built template. If any function changed,
+// each gets a new version, so that the version before is the same release for all: a rollback moves each alias by one
+// version. The hash covers the programs, the functions' definitions and the given parameters. SAM's own hash lacks the
+// parameters and most properties: an alias would keep the old settings.
 func publishVersions(built string, functions []string, given parameters) error {
 	path := filepath.Join(built, "template.yaml")
 	text, err := os.ReadFile(path)
@@ -33,17 +34,22 @@ func publishVersions(built string, functions []string, given parameters) error {
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	release := sha256.New()
+	for _, name := range functions {
+		hash, err := hashFunction(&document, filepath.Join(built, name, "bootstrap"), name, given)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(release, "%s=%s\n", name, hash)
+	}
 	for _, name := range functions {
 		properties := mappingValue(&document, "Resources", name, "Properties")
 		if properties == nil {
 			return fmt.Errorf("%s has no function %s: run make deploy again", path, name)
 		}
-		hash, err := hashFunction(&document, filepath.Join(built, name, "bootstrap"), name, given)
-		if err != nil {
-			return err
-		}
+		hash := sha256.Sum256(release.Sum([]byte(name)))
 		properties.Content = append(properties.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: codeHash},
-			&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: hash})
+			&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: hex.EncodeToString(hash[:])})
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)

@@ -71,7 +71,7 @@ func TestPublishVersions(t *testing.T) {
 		"a comment":             {good, replace(`\nGlobals:`, "\n# new\nGlobals:"), nil, 0},
 		"the program":           {other, none, nil, functions},
 		"a parameter":           {good, none, []string{"LogRetentionDays=14"}, functions},
-		"one function's text":   {good, replace(`Charges an end user once`, "Charges"), nil, 1},
+		"one function's text":   {good, replace(`Charges an end user once`, "Charges"), nil, functions},
 		"a property of all":     {good, replace(`Timeout: 20\n`, "Timeout: 19\n"), nil, functions},
 		"another kind of thing": {good, replace(`Description: Table of merchants`, "Description: Merchants"), nil, 0},
 	} {
