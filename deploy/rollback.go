@@ -16,6 +16,13 @@ newer one wrote: docs/deploy.md, "Roll back", lists the changes after which it d
 // changeRelease rolls a stack back or stops its deployment. A rollback is a dry run without YES=1.
 func (s system) changeRelease(ctx context.Context, config samconfig, o deployOptions) error {
 	stack := release.Stack{Name: cmp.Or(o.stack, config.stackName(config.section)), Region: config.region()}
+	if want := config.kept.Account; want != "" {
+		// An account that is not known stops nothing: this is for emergencies.
+		if account, _ := s.who(ctx); account != "" && account != want {
+			return fmt.Errorf("the account is %s, not %s of %s: use its credentials", account, want,
+				environmentPath(o.environment))
+		}
+	}
 	if o.abort {
 		return release.Abort(ctx, stack, s.out)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,7 @@ esac
 			var out strings.Builder
 			env := s.system()
 			env.out = &out
+			env.who = func(context.Context) (account, region string) { return "123456789012", "" }
 			if err := run(t.Context(), s.root, c.arguments, env); err != nil {
 				t.Fatal(err)
 			}
@@ -62,5 +64,20 @@ esac
 				t.Errorf("SAM was called: %q", calls)
 			}
 		})
+	}
+}
+
+// TestReleaseOfAnotherAccount checks that the credentials of another account change no stack of the same name.
+func TestReleaseOfAnotherAccount(t *testing.T) {
+	for _, action := range []string{"-rollback", "-abort"} {
+		s := newTestCheckout(t, "/dev/null")
+		s.keepProd(t, prodFile)
+		t.Setenv("PATH", s.root) // without an aws
+		env := s.system()
+		env.who = func(context.Context) (account, region string) { return "210987654321", "" }
+		err := run(t.Context(), s.root, []string{"-env", "prod", action}, env)
+		if err == nil || !strings.Contains(err.Error(), "the account is 210987654321, not 123456789012") {
+			t.Errorf("%s: error %v, want the other account", action, err)
+		}
 	}
 }
