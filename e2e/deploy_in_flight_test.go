@@ -81,9 +81,13 @@ func forEachPaced(payments []payment, pause time.Duration, do func(payment)) {
 	})
 }
 
-// forEachParallel calls a function with the numbers below count, in parallel workers.
+// forEachParallel calls a function with the numbers below count, in parallel workers. A fatal failure ends its worker.
 func forEachParallel(workers, count int, do func(int)) {
-	next := make(chan int)
+	next := make(chan int, count)
+	for i := range count {
+		next <- i
+	}
+	close(next)
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
@@ -92,9 +96,5 @@ func forEachParallel(workers, count int, do func(int)) {
 			}
 		})
 	}
-	for i := range count {
-		next <- i
-	}
-	close(next)
 	group.Wait()
 }
