@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -198,11 +200,13 @@ func TestTexts(t *testing.T) {
 
 // The sandbox's page lists the orders, ends a payment, and scripts a call. Without a sandbox there is no page.
 func TestSandbox(t *testing.T) {
+	var mu sync.Mutex // the page sends its two requests at once
 	var sent []string
 	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := make([]byte, 200)
-		n, _ := r.Body.Read(body)
-		sent = append(sent, r.Method+" "+r.URL.Path+" "+string(body[:n]))
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		sent = append(sent, r.Method+" "+r.URL.Path+" "+string(body))
+		mu.Unlock()
 		switch r.URL.Path {
 		case "/sandbox/v1/transactions":
 			_, _ = fmt.Fprint(w, `[{"kind":"payment","key":"ShopA_1","state":"pending","amount":"1005","currency":"XOF",
@@ -257,7 +261,9 @@ func TestSandbox(t *testing.T) {
 	if strings.Contains(got, "\u202e") || !strings.Contains(got, `\u202e`) {
 		t.Errorf("the command line has a character that reverses it: %s", mainOf(got))
 	}
+	mu.Lock()
 	all := strings.Join(sent, "\n")
+	mu.Unlock()
 	for _, want := range []string{
 		`POST /sandbox/v1/settle {"key":"ShopA_1","status":"failed"}`,
 		`POST /sandbox/v1/script {"calls":["cut"],"key":"c1","kind":"charge"}`,
