@@ -60,12 +60,20 @@ type hangLoad struct {
 
 // Real processes, one of four platforms hangs (decision "circuit-breaker"): the others are served, at most its
 // share of the processes wait for the platform. Its merchants get 503 at once, and it is served again after it is back.
+// The same load without circuits shows what they save.
 func TestOnePlatformHangs(t *testing.T) {
 	if os.Getenv("E2E_HANG") == "" {
 		t.Skip("compares times, so it runs without other tests: make hang")
 	}
+	t.Run("with circuits", func(t *testing.T) { runHang(t, "10", hangTime+hangReturn).check() })
+	t.Run("without circuits", func(t *testing.T) { runHang(t, "0", hangTime).checkLoss() })
+}
+
+// runHang sends the load to a new local run whose circuits have a concurrency; 0 for none. It ends when the platform is
+// back and serves, at the latest after a time since it hangs.
+func runHang(t *testing.T, concurrency string, latest time.Duration) *hangLoad {
 	e := newCtlSession(t, localtest.Options{
-		Stubs: true, EnvOverrides: map[string]string{"ACCOUNT_CONCURRENCY": "10", "OPERATOR_SHARE": "40"},
+		Stubs: true, EnvOverrides: map[string]string{"ACCOUNT_CONCURRENCY": concurrency, "OPERATOR_SHARE": "40"},
 	})
 	l := &hangLoad{T: t, target: e.target}
 	for platform := range hangPlatforms { // each starts its first process, token and connection
@@ -73,7 +81,7 @@ func TestOnePlatformHangs(t *testing.T) {
 	}
 	l.group.Wait()
 	l.hangs = time.Now().Add(hangHealthy)
-	end := l.hangs.Add(hangTime + hangReturn + time.Second)
+	end := l.hangs.Add(latest)
 	ticker := time.NewTicker(hangRequestEvery)
 	defer ticker.Stop()
 	for number := 0; time.Now().Before(end) && !l.isBack.Load(); number++ {
@@ -87,7 +95,7 @@ func TestOnePlatformHangs(t *testing.T) {
 		l.send(p.platform, ending, p)
 	}
 	l.group.Wait()
-	l.check()
+	return l
 }
 
 // send sends a payment in a goroutine of its own.
@@ -172,4 +180,21 @@ func (l *hangLoad) check() {
 func p99(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[len(all)*99/100]
+}
+
+// checkLoss checks that the load without circuits loses payments of the other platforms.
+func (l *hangLoad) checkLoss() {
+	count, lost := 0, 0
+	for _, p := range l.payments {
+		if p.platform != 0 && 0 <= p.at && p.at < hangTime {
+			count++
+			if p.response.status != http.StatusCreated {
+				lost++
+			}
+		}
+	}
+	l.Logf("%d of %d payments of the others are lost while the platform hangs", lost, count)
+	if lost*10 < count {
+		l.Error("the load does not need circuits: it proves nothing about them")
+	}
 }
