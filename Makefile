@@ -7,10 +7,10 @@ SHELL := bash
 # -ldflags must be one quoted flag, because Go keeps only the last. An empty build id makes equal bytes in any folder.
 DEPLOY = CGO_ENABLED=0 GOFLAGS="-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='"
 
-# Tests of other processes, which are built without the race detector, and tests that do one thing after the other: a
-# run with the race detector would find nothing. The simulator runs one task at a time; the race detector does not see
-# that, because sync.WaitGroup.Wait disables it while it parks.
-WITHOUT_RACE = /proof/imports$$|/proof/contract$$|/proof/kits/localtest$$|/proof/simulate$$|/proof/simulate/knownbad|/bench|/e2e
+# A run with the race detector would find nothing in tests of other processes, which are built without it. The same
+# is true for tests that do one thing after the other or compare files. The simulator runs one task at a time; the race
+# detector does not see that, because sync.WaitGroup.Wait disables it while it parks.
+WITHOUT_RACE = /proof/(imports|contract|iamcheck|pages)$$|/proof/kits/localtest$$|/proof/simulate$$|/proof/simulate/knownbad|/bench|/e2e|/deploy|/tools
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
