@@ -7,10 +7,13 @@ SHELL := bash
 # -ldflags must be one quoted flag, because Go keeps only the last. An empty build id makes equal bytes in any folder.
 DEPLOY = CGO_ENABLED=0 GOFLAGS="-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='"
 
-# A run with the race detector would find nothing in tests of other processes, which are built without it. The same
-# is true for tests that do one thing after the other or compare files. The simulator runs one task at a time; the race
-# detector does not see that, because sync.WaitGroup.Wait disables it while it parks.
-WITHOUT_RACE = /proof/(imports|contract|iamcheck|pages)$$|/proof/kits/localtest$$|/proof/simulate$$|/proof/simulate/knownbad|/bench|/e2e|/deploy|/tools
+# The race detector runs in the packages that start goroutines or share data between them, in code or in tests.
+CONCURRENT = \bgo func|\.Go\(|^\s+go [a-z]|"sync"|"sync/atomic"|t\.Parallel
+
+# In these it would find nothing: tests of other processes, which are built without it, and tests that compare files.
+# The simulator runs one task at a time; the race detector does not see that, because sync.WaitGroup.Wait disables it
+# while it parks.
+WITHOUT_RACE = ^(bench|deploy|docs|e2e|tools)(/|$$)|^proof/(imports|contract|iamcheck|pages|kits/localtest|simulate|simulate/knownbad.*)$$
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,8 +68,9 @@ test-slow: ## Run the slow tests: guides, samples, runbooks, killed processes, b
 	$(GO_TEST) -timeout 20m -run '^$(slow)$$' \
 	  $$(git grep -lE '^func $(slow)\(t ' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 
-race: ## Run the tests under the race detector, except stories over real processes
-	go test -race -short -timeout 10m $$(go list ./... | grep -vE '$(WITHOUT_RACE)')
+race: ## Run the tests of concurrent packages under the race detector, except stories over real processes
+	go test -race -short -timeout 10m $$(git grep -lE '$(CONCURRENT)' -- '*.go' | xargs -n 1 dirname | sort -u | \
+	  grep -vE '$(WITHOUT_RACE)' | sed 's|^|./|')
 
 lint: ## Run golangci-lint by .golangci.yml, after a proof that it finds planted offences
 	@tools/lint/check
