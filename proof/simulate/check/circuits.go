@@ -332,7 +332,8 @@ func (c *circuits) storedClosed(key circuit.Key, after *circuit.State) {
 	}
 }
 
-// storedOpen checks a change of an open circuit: only probes change it.
+// storedOpen checks a change of an open circuit: only probes change it. A released key may be sent to another account
+// than a new one: the probe of the new one's account then ends without a result.
 func (c *circuits) storedOpen(s *storedCircuit, before, after *circuit.State) {
 	a, now := c.of(s.writer.Invocation()), s.writer.Now()
 	hasEnded := slices.ContainsFunc(a.probes, func(lapse int64) bool {
@@ -341,7 +342,7 @@ func (c *circuits) storedOpen(s *storedCircuit, before, after *circuit.State) {
 	switch {
 	case before.Phase(now) == circuit.Open:
 		c.fail(circuitsHelp, "%v was written while it was open", s.key)
-	case hasEnded && a.sent && a.failed && after.OpenedAt == before.OpenedAt:
+	case hasEnded && a.key == s.key && a.sent && a.failed && after.OpenedAt == before.OpenedAt:
 		c.fail(circuitsHelp, "%v stays half open after a failed probe", s.key)
 	case after.OpenedAt == 0 && (before.Successes < successesClose-1 || a.failed):
 		c.fail(circuitsHelp, "%v closed after %d successes before this one", s.key, before.Successes)
