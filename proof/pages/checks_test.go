@@ -17,11 +17,10 @@ func TestChecksAreDocumented(t *testing.T) {
 		if line == "make test-slow || status=$?" {
 			want = append(want, "test-slow")
 		}
-		if targets, isEach := strings.CutPrefix(line, "each "); isEach {
-			want = append(want, strings.Fields(targets)...)
-		}
-		if together, isMake := strings.CutPrefix(line, "check make -j2 --output-sync=target "); isMake {
-			want = append(want, strings.Fields(together)...)
+		for _, command := range []string{"each ", "beside ", "check make -j2 --output-sync=target "} {
+			if targets, isOne := strings.CutPrefix(line, command); isOne {
+				want = append(want, strings.Fields(targets)...)
+			}
 		}
 	}
 	documented := "help" // it lists the others
