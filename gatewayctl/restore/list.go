@@ -81,10 +81,11 @@ func (r *run) readList(of *shop, path string) error {
 }
 
 // addRow adds the key of a row. A row of the time before the moment is that of a first request: the restore may have
-// lost a retry of its key. An export shows if it was released in the end, so that nothing can be applied.
+// lost a retry of its key. An export shows if it was released in the end, so that nothing can be applied. A list has no
+// times of retries: the last one may have begun just before the command.
 func (r *run) addRow(of *shop, cells map[string]string) (err error) {
 	s := sighting{
-		of: of, kind: ledger.Kind(cells[columnKind]), exact: true, at: r.At.Time,
+		of: of, kind: ledger.Kind(cells[columnKind]), exact: true, at: r.At.Time, last: ledger.Timestamp(r.Now()),
 		operator: strings.ToLower(cells["operator"]), country: strings.ToUpper(cells[columnCountry]),
 		channel: cells["channel"], account: cells["account"], upstreamKey: cells["upstream_key"],
 	}

@@ -135,7 +135,7 @@ func (r *run) addLine(line logLine) error {
 		return nil
 	}
 	s := sighting{
-		at: at, operator: line.Operator, country: line.Country, channel: line.Channel,
+		at: at, last: at, operator: line.Operator, country: line.Country, channel: line.Channel,
 	}
 	switch ledger.Kind(line.Operation) {
 	case ledger.Charge, ledger.SMS, ledger.Payment:

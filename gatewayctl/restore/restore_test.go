@@ -286,6 +286,54 @@ func TestReopensReleased(t *testing.T) {
 	d.Equal("a second run", change(d, check(log)).Reopened, 0)
 }
 
+// An unknown payment whose retry the restore lost waits from its last sighting: "not found" proves nothing before. A
+// list shows no retries, so that the last one may be as late as the command. Another entry stays as it is.
+func TestLostRetryOfAPresentPayment(t *testing.T) {
+	early := logLine("pay", "ShopA", "ShopA_1", lostAt.Add(-time.Minute))
+	late := logLine("pay", "ShopA", "ShopA_1", lostAt)
+	for name, c := range map[string]struct {
+		log, list []string
+		last      func(now time.Time) time.Time
+	}{
+		"log lines": {log: []string{early, late, early}, last: func(time.Time) time.Time { return lostAt }},
+		"a row of its first request": {list: []string{"pay,ShopA_1,2026-02-28T11:30:00Z"},
+			last: func(now time.Time) time.Time { return now }},
+		"a row after the moment": {log: []string{late}, list: []string{"pay,ShopA_1,2026-03-01T11:30:00Z"},
+			last: func(now time.Time) time.Time { return now }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, shop := newLoss(t)
+			reserved := lostAt.Add(-time.Hour)
+			makeUnknown := func(e *ledger.Entry) { e.State, e.Response = ledger.Unknown, ledger.Response{} }
+			unknown := d.AddPendingPayment(shop, 1, reserved, makeUnknown).Key
+			accepted := d.AddPendingPayment(shop, 2, reserved)
+			rows := []string{"kind,id,created_at"}
+			for _, row := range c.list {
+				rows = append(rows, row, strings.Replace(row, "ShopA_1", "ShopA_2", 1))
+			}
+			line := check(file(t, "lines.log", append(c.log, logLine("pay", "ShopA", "ShopA_2", lostAt))...))
+			change(d, line+" --list ShopA="+file(t, "list.csv", rows...))
+			e := d.MustReadEntry(unknown)
+			d.Equal("entry", fmt.Sprint(e.State, " ", e.Request.Restored(), e.ReservedAt.Equal(c.last(d.Now))),
+				"unknown false true")
+			d.Equal("the accepted one", d.MustReadEntry(accepted.Key), accepted)
+		})
+	}
+}
+
+// A platform that prepares its payments: the lost attempt may have stored the platform's key. Without it, no lookup and
+// no time releases the payment.
+func TestLostPreparation(t *testing.T) {
+	d, shop := newLoss(t)
+	key := d.AddPendingPayment(shop, 1, lostAt.Add(-time.Hour), func(e *ledger.Entry) {
+		e.State, e.Response = ledger.Reserved, ledger.Response{}
+		e.Route.Operator, e.Route.Country, e.Route.Account = "orange", "CM", "orange-cm/a1"
+	}).Key
+	change(d, check(file(t, "lines.log", logLine("pay", "ShopA", "ShopA_1", lostAt))))
+	e := d.MustReadEntry(key)
+	d.Equal("entry", fmt.Sprint(e.State, " ", e.Request.Restored()), "unknown true")
+}
+
 // A list shows a key by its first request. The lost retry of a released key may be known by that row only.
 func TestReopensReleasedOfListBeforeTheMoment(t *testing.T) {
 	for state, want := range map[string]string{"": "unknown 1 1", "done": "unknown 1 1", "released": "released 0 0"} {

@@ -20,8 +20,9 @@ type sighting struct {
 	account, upstreamKey  string // of an export
 	minor                 int64  // 0 for an amount that is not known
 	at                    time.Time
-	exact                 bool // a list has it, not only log lines
-	before                bool // its first request was before the moment, and no later one is known
+	last                  time.Time // when its last attempt may have begun
+	exact                 bool      // a list has it, not only log lines
+	before                bool      // its first request was before the moment, and no later one is known
 }
 
 func (s sighting) withID(id string) sighting {
@@ -53,6 +54,9 @@ func (r *run) add(s sighting) {
 	known.channel, known.reference = cmp.Or(known.channel, s.channel), cmp.Or(known.reference, s.reference)
 	if s.at.Before(known.at) {
 		known.at = s.at
+	}
+	if s.last.After(known.last) {
+		known.last = s.last
 	}
 	known.before = known.before && s.before
 }

@@ -78,12 +78,19 @@ func (r *run) present(keys []ledger.Key) (map[ledger.Key]*ledger.Entry, error) {
 // storeKey stores one transaction. existing is what the ledger has under its key, nil for nothing.
 func (r *run) storeKey(operators *operator.DriverDirectory, s *sighting, existing *ledger.Entry) error {
 	view, isPresent := &s.of.view, existing != nil && !existing.PastRetention(r.Now())
-	if s.before && (!isPresent || existing.State != ledger.Released) {
+	switch {
+	case s.before && !isPresent:
 		return nil
+	case s.before && existing.State != ledger.Released:
+		return r.loseRetry(s, existing)
 	}
 	view.Keys++
-	if isPresent {
+	switch {
+	case isPresent && existing.State == ledger.Released:
 		return errors.Join(r.bindReferences(s, existing), r.reopen(s, existing))
+	case isPresent:
+		view.Present++
+		return errors.Join(r.bindReferences(s, existing), r.loseRetry(s, existing))
 	}
 	e := s.entry()
 	if err := r.route(operators, e); err != nil {
@@ -137,12 +144,18 @@ func (r *run) bindReferences(s *sighting, existing *ledger.Entry) error {
 	return nil
 }
 
+// loseRetry makes an entry without an outcome wait from its last sighting on: the restore may have lost a later
+// attempt, which its operator does not know yet.
+func (r *run) loseRetry(s *sighting, existing *ledger.Entry) error {
+	now, prepares := ledger.Timestamp(r.Now()), operator.CapabilitiesOf(existing).Prepares
+	_, _, err := r.book().ChangeKnown(r, existing, func(e *ledger.Entry) (ledger.Transition, error) {
+		return ledger.LoseRetry.If(e.LoseRetry(s.last, prepares, now)), nil
+	})
+	return err
+}
+
 // reopen makes a released entry unknown: a later attempt, which the restore lost, may have been applied.
 func (r *run) reopen(s *sighting, existing *ledger.Entry) error {
-	if existing.State != ledger.Released {
-		s.of.view.Present++
-		return nil
-	}
 	now := ledger.Timestamp(r.Now())
 	stored, made, err := r.book().ChangeKnown(r, existing, func(e *ledger.Entry) (ledger.Transition, error) {
 		return ledger.LoseRelease.If(e.LoseRelease(now)), nil

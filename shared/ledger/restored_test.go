@@ -132,3 +132,72 @@ func TestLoseRelease(t *testing.T) {
 		t.Error("a pending payment lost its body")
 	}
 }
+
+// A restore loses the retry of an uncertain payment. Its lifetime, and what proves that it was never sent, then count
+// from the retry. An attempt before the last one that is stored changes nothing.
+func TestLoseRetry(t *testing.T) {
+	const lifetime = 24 * time.Hour
+	last, now := start.Add(2*time.Hour), start.Add(3*time.Hour)
+	for name, step := range map[string]func(*ledger.Entry){"unknown": outcome(unknown), "reserved": nil} {
+		e := entryAfter(ledger.Payment, step)
+		if !e.LoseRetry(last, false, now) || !e.ReservedAt.Equal(last) || e.Request.Restored() {
+			t.Errorf("%s: reserved at %s", name, e.ReservedAt)
+		}
+		if e.LoseRetry(last.Add(-time.Hour), false, now) || !e.ReservedAt.Equal(last) {
+			t.Errorf("%s: an earlier attempt: reserved at %s", name, e.ReservedAt)
+		}
+		if e.Expire(lifetime, start.Add(lifetime+time.Hour)) != ledger.Unchanged ||
+			e.Expire(lifetime, last.Add(lifetime)) != ledger.Applied {
+			t.Errorf("%s: it does not expire %s after its retry", name, lifetime)
+		}
+	}
+}
+
+// A lost attempt may have sent what the earlier ones did not: no release that binds no body proves the contrary.
+func TestLoseRetryForgetsThatNothingWasSent(t *testing.T) {
+	notSent := unknown
+	notSent.NothingSent = true
+	for _, kind := range []ledger.Kind{ledger.Charge, ledger.Payment, ledger.SMS} {
+		e := entryAfter(kind, outcome(notSent))
+		if !e.LoseRetry(start, false, start.Add(time.Hour)) || !e.MayHaveSent() {
+			t.Errorf("%s: nothing was sent", kind)
+		}
+		if e.LoseRetry(start, false, start.Add(time.Hour)) {
+			t.Errorf("%s: it changes again", kind)
+		}
+	}
+}
+
+// The lost attempt may have prepared and sent the payment: that it has no driver's data proves nothing.
+func TestLoseRetryOfAPreparedPayment(t *testing.T) {
+	now := start.Add(time.Hour)
+	for name, step := range map[string]func(*ledger.Entry){"unknown": outcome(unknown), "reserved": nil} {
+		e := entryAfter(ledger.Payment, step)
+		if !e.LoseRetry(now, true, now) || e.State != ledger.Unknown || !e.Request.Restored() {
+			t.Errorf("%s: %s, restored %v", name, e.State, e.Request.Restored())
+		}
+		if e.EndNeverSent(now) != ledger.Unchanged || e.LoseRetry(now, true, now) {
+			t.Errorf("%s: it changes again, or it was never sent", name)
+		}
+		e = entryAfter(ledger.Payment, step)
+		e.DriverData = "token"
+		if e.LoseRetry(now, true, now); e.Request.Restored() {
+			t.Errorf("%s: the retry sends under the stored key, which its lookup finds", name)
+		}
+	}
+}
+
+func TestLoseRetryKeepsAnOutcome(t *testing.T) {
+	now := start.Add(time.Hour)
+	leased := entryAfter(ledger.Payment)
+	leased.LeaseUntil = now.Add(time.Second)
+	for name, e := range map[string]*ledger.Entry{
+		"done": pendingPayment(), "refused": entryAfter(ledger.Payment, outcome(refused)),
+		"released": entryAfter(ledger.Payment, outcome(released)), "leased": leased,
+		"final": entryAfter(ledger.Payment, outcome(unknown), finalStatus(ledger.Failed)),
+	} {
+		if e.LoseRetry(now, true, now) || !e.ReservedAt.Equal(start) {
+			t.Errorf("%s: reserved at %s", name, e.ReservedAt)
+		}
+	}
+}

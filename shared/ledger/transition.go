@@ -99,6 +99,7 @@ const (
 	EndRetention
 	RestoreLost
 	LoseRelease
+	LoseRetry
 	// The writes of other items. They do not take their transition: each is the only write of its method, so the call
 	// names the row. There is no entry before and after it to compare. proof/imports compares its callers.
 	BindReference
@@ -338,6 +339,11 @@ var rows = [...]Row{
 	LoseRelease: {"release lost its proof", "gatewayctl/restore",
 		"a log line or a merchant's list after the moment of a restore has the key of a released entry",
 		[]Move{{"released", "unknown"}}, PartRequest | PartProof | PartPoll},
+	LoseRetry: {"retry lost", "gatewayctl/restore",
+		"a log line or a merchant's list after the moment of a restore has the key. No final Status, no lease in " +
+			"force ([restored](unspecified.md#restored))",
+		[]Move{{"reserved", "reserved unknown"}, {"unknown", "unknown"}},
+		PartRequest | PartOwner | PartProof | PartPoll},
 	BindReference: {"reference", "shared/operation gatewayctl/restore",
 		"absent, expired, or it names this charge. The item maps referenceCode to the charge",
 		nil, OtherItem},

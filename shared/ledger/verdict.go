@@ -122,6 +122,29 @@ func (e *Entry) LoseRelease(now time.Time) bool {
 	return true
 }
 
+// LoseRetry applies that a restore of the ledger lost a later attempt of an uncertain entry: one that began at last, or
+// earlier. A proof that a payment was never sent, and its lifetime, then count from last. If the platform prepares its
+// payments, the attempt may have stored driver data that is lost: without any, the entry is as one that Restore stores.
+// It returns whether the entry changed.
+func (e *Entry) LoseRetry(last time.Time, prepares bool, now time.Time) bool {
+	if e.State != Reserved && e.State != Unknown || e.Leased(now) || e.StatusFinal() || e.Request.Restored() {
+		return false
+	}
+	changed := e.NothingSent
+	e.NothingSent = false
+	if e.Kind != Payment {
+		return changed
+	}
+	if e.ReservedAt.Before(last) {
+		e.ReservedAt, changed = last, true
+	}
+	if prepares && e.DriverData == "" {
+		e.loseAttempts(now)
+		return true
+	}
+	return changed
+}
+
 // loseAttempts makes the entry unknown, for each body. The lookup of a payment is due at once.
 func (e *Entry) loseAttempts(now time.Time) {
 	e.Request.Fingerprint = restoredFingerprint
