@@ -179,21 +179,33 @@ func functionsOf(name string) []string {
 
 // TestWatchedFunctions checks that alarms read the metrics of each function that counts there. An operator's response
 // may contradict its callback, so the operations count conflicts too. Each function with a route counts internal errors
-// and stale key rings.
+// and stale key rings, each one that updates the table of limits its failures.
 func TestWatchedFunctions(t *testing.T) {
 	loaded := loadTemplate(t)
-	var withRoute, all []string
+	deployed, err := roles.Load(filepath.Join(root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var withRoute, counting, all []string
 	for _, f := range loaded.Functions {
 		all = append(all, f.Name)
 		if slices.ContainsFunc(loaded.Routes, func(r template.Route) bool { return r.Function == f.LogicalID }) {
 			withRoute = append(withRoute, f.Name)
 		}
+		role := deployed.Role(strings.TrimSuffix(f.LogicalID, "Function") + "Role")
+		if role != nil && slices.ContainsFunc(role.Statements, func(s roles.Statement) bool {
+			return slices.Contains(s.Actions, "dynamodb:UpdateItem") && slices.Contains(s.Resources, "LimitTable")
+		}) {
+			counting = append(counting, f.Name)
+		}
 	}
 	slices.Sort(withRoute)
+	slices.Sort(counting)
 	for counter, want := range map[telemetry.Counter][]string{
 		telemetry.StatusConflicts: {"charge", "notif", "pay", "sms", "sweep"},
 		telemetry.UnreadCallbacks: {"notif", "receipt", "sms"},
 		telemetry.InternalErrors:  withRoute, telemetry.StaleKeyRings: withRoute,
+		telemetry.LimitStoreFailures: counting,
 	} {
 		if got := functionsOf(counter.String()); !slices.Equal(got, want) {
 			t.Errorf("%s is watched for %v, want %v", counter, got, want)

@@ -155,7 +155,8 @@ func capacityAlarms() []Alarm {
 		throttles,
 		// A limit that cannot be read refuses nothing, or each request: decision "merchant-limits".
 		count("LimitFailuresAlarm", "The table of limits does not respond", 10, 5*time.Minute,
-			counters(telemetry.LimitStoreFailures, "charge", "pay", "sms", "status", "notif", "sweep")),
+			counters(telemetry.LimitStoreFailures, "charge", "pay", "sms", "status", "report", "resend", "token",
+				"notif", "sweep")),
 	}
 }
 
