@@ -8,6 +8,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// TestTemplateLengths checks that a person can still read each template.
+func TestTemplateLengths(t *testing.T) {
+	for name, most := range map[string]int{
+		"template.yaml": 1250, "deploy/data.yaml": 700, "deploy/account.yaml": 700, "deploy/alarms.yaml": 700,
+		"deploy/backup.yaml": 700, "deploy/egress.yaml": 700, "deploy/pipeline.yaml": 700, "deploy/sandbox.yaml": 700,
+		"deploy/waf.yaml": 700,
+	} {
+		if lines := strings.Count(string(read(t, name)), "\n"); lines > most {
+			t.Errorf("%s has %d lines, want at most %d", name, lines, most)
+		}
+	}
+}
+
 // TestEgressOutputs checks that the outputs of deploy/egress.yaml have the names of the parameters that take them.
 func TestEgressOutputs(t *testing.T) {
 	var egress yaml.Node
