@@ -143,8 +143,8 @@ deploy: ## Deploy a stack (ENV=dev|staging|prod STACK=name PARAMETERS="Name=valu
 rollback: ## Move a stack's aliases to the version before; a dry run without YES=1 (ENV=dev|staging|prod STACK=name)
 	$(deploy_with) -rollback -yes='$(call typed,YES)' $(if $(call typed,STACK),-stack $(call typed,STACK))
 
-abort: ## Stop the deployment of a stack that runs, and return to the version before (ENV=dev|staging|prod STACK=name)
-	$(deploy_with) -abort $(if $(call typed,STACK),-stack $(call typed,STACK))
+abort: ## Stop the deployment of a stack that runs, and return to the version before (ENV=dev|staging|prod STACK=name YES=1)
+	$(deploy_with) -abort -yes='$(call typed,YES)' $(if $(call typed,STACK),-stack $(call typed,STACK))
 
 e2e: ## Run all stories on a deployed stack, or on the one that a run.json describes (TARGET=name or path)
 	@go build -o .local/bin/e2e-target ./e2e/target && exec .local/bin/e2e-target "$(TARGET)"

@@ -140,7 +140,7 @@ func parseOptions(arguments []string, out io.Writer) (deployOptions, error) {
 		return o, errors.New("GRADUAL=1 sets Gradual=true: use one of the two")
 	case o.waf && o.parameters["WebAclArn"] != "":
 		return o, errors.New("WAF makes its own web ACL: use WAF or WebAclArn")
-	case o.skipConfirmation && o.environment == "prod" && !o.rollback:
+	case o.skipConfirmation && o.environment == "prod" && !o.rollback && !o.abort:
 		return o, errors.New("a change of prod needs confirmation: leave YES out")
 	}
 	return o, nil

@@ -22,76 +22,116 @@ type Stack struct{ Name, Region string }
 // Move is an alias that goes back from one version to another.
 type Move struct{ Function, From, To string }
 
-// PlanRollback returns the moves that a rollback makes. It fails while the stack is updated, or if a function has no
-// version before: nothing may be half moved.
-func PlanRollback(ctx context.Context, stack Stack) ([]Move, error) {
+// Plan is what a rollback does. It leads from any mix of the two releases to the same versions, so a rollback that
+// ended early is run again.
+type Plan struct {
+	Moves []Move
+	// Kept has a sentence for each alias that stays: it has moved already, or there is no version before.
+	Kept []string
+}
+
+// PlanRollback returns what a rollback does. A function goes to the version before the one that the stack deployed
+// last. One that has none stays: the release added it. PlanRollback fails while the stack is updated, or if nothing is
+// left to go back to.
+func PlanRollback(ctx context.Context, stack Stack) (Plan, error) {
+	var plan Plan
 	status, err := stack.status(ctx)
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
 	if strings.HasSuffix(status, "_IN_PROGRESS") {
-		return nil, fmt.Errorf("%s is %s: stop that deployment with make abort, or wait until it ends", stack.Name,
+		return plan, fmt.Errorf("%s is %s: stop that deployment with make abort, or wait until it ends", stack.Name,
 			status)
 	}
 	functions, err := stack.resources(ctx, "AWS::Lambda::Function")
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
-	var moves []Move
+	deployed, err := stack.deployedVersions(ctx)
+	if err != nil {
+		return plan, err
+	}
+	added := 0
 	for _, function := range functions {
-		move, err := stack.planMove(ctx, function)
+		alias, before, err := stack.versions(ctx, function, deployed[function])
 		if err != nil {
-			return nil, err
+			return plan, err
 		}
-		moves = append(moves, move)
+		switch {
+		case before == 0:
+			added++
+			plan.Kept = append(plan.Kept, fmt.Sprintf("%s: stays at version %d, it has none before", function, alias))
+		case alias <= before:
+			plan.Kept = append(plan.Kept, fmt.Sprintf("%s: is at version %d already", function, alias))
+		default:
+			plan.Moves = append(plan.Moves, Move{function, strconv.Itoa(alias), strconv.Itoa(before)})
+		}
 	}
-	if len(moves) == 0 {
-		return nil, fmt.Errorf("%s has no function: check its name and region", stack.Name)
+	switch {
+	case len(functions) == 0:
+		return plan, fmt.Errorf("%s has no function: check its name and region", stack.Name)
+	case added == len(functions):
+		return plan, fmt.Errorf("no function of %s has a version before: deploy the commit before", stack.Name)
 	}
-	return moves, nil
+	return plan, nil
 }
 
-func (s Stack) planMove(ctx context.Context, function string) (Move, error) {
-	var alias struct {
+// deployedVersions returns the version of each function that the stack deployed last.
+func (s Stack) deployedVersions(ctx context.Context) (map[string]int, error) {
+	arns, err := s.resources(ctx, "AWS::Lambda::Version")
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]int{}
+	for _, arn := range arns {
+		parts := strings.Split(arn, ":")
+		number, err := strconv.Atoi(parts[len(parts)-1])
+		if err != nil || len(parts) < 2 {
+			return nil, fmt.Errorf("%s has a version %q, want an ARN that ends in its number", s.Name, arn)
+		}
+		function := parts[len(parts)-2]
+		versions[function] = max(versions[function], number)
+	}
+	return versions, nil
+}
+
+// versions returns the version of a function's alias, and the last one before the deployed version, 0 for none.
+func (s Stack) versions(ctx context.Context, function string, deployed int) (alias, before int, err error) {
+	var found struct {
 		FunctionVersion string
 		RoutingConfig   *struct{ AdditionalVersionWeights map[string]float64 }
 	}
-	if err := s.call(ctx, &alias, "lambda", "get-alias", "--function-name", function, "--name", AliasName); err != nil {
-		return Move{}, err
+	if err := s.call(ctx, &found, "lambda", "get-alias", "--function-name", function, "--name", AliasName); err != nil {
+		return 0, 0, err
 	}
-	if alias.RoutingConfig != nil && len(alias.RoutingConfig.AdditionalVersionWeights) > 0 {
-		return Move{}, fmt.Errorf("%s serves two versions: stop its deployment with make abort first", function)
+	if found.RoutingConfig != nil && len(found.RoutingConfig.AdditionalVersionWeights) > 0 {
+		return 0, 0, fmt.Errorf("%s serves two versions: stop its deployment with make abort first", function)
 	}
-	current, err := strconv.Atoi(alias.FunctionVersion)
-	if err != nil {
-		return Move{}, fmt.Errorf("the alias of %s is at %q, want a version: run make deploy once", function,
-			alias.FunctionVersion)
+	alias, err = strconv.Atoi(found.FunctionVersion)
+	if err != nil || deployed == 0 {
+		return 0, 0, fmt.Errorf("the alias of %s is at %q, and the stack deployed version %d of it: run make deploy "+
+			"once", function, found.FunctionVersion, deployed)
 	}
 	var list struct{ Versions []struct{ Version string } }
 	if err := s.call(ctx, &list, "lambda", "list-versions-by-function", "--function-name", function); err != nil {
-		return Move{}, err
+		return 0, 0, err
 	}
-	before := 0
 	for _, v := range list.Versions {
-		if number, err := strconv.Atoi(v.Version); err == nil && number < current { // $LATEST has none
+		if number, err := strconv.Atoi(v.Version); err == nil && number < deployed { // $LATEST has none
 			before = max(before, number)
 		}
 	}
-	if before == 0 {
-		return Move{}, fmt.Errorf("%s has no version before %d: deploy the commit before", function, current)
-	}
-	return Move{Function: function, From: alias.FunctionVersion, To: strconv.Itoa(before)}, nil
+	return alias, before, nil
 }
 
-// Rollback makes the moves, and writes each. After an error, running it again would move the first ones twice: the
-// error says which ones are done.
+// Rollback makes the moves, and writes each. After an error the plan of the next run has those that are left.
 func Rollback(ctx context.Context, stack Stack, moves []Move, out io.Writer) error {
 	for i, move := range moves {
 		err := stack.call(ctx, nil, "lambda", "update-alias", "--function-name", move.Function, "--name", AliasName,
 			"--function-version", move.To)
 		if err != nil {
-			return fmt.Errorf("%w\n%d of %d aliases moved: move the others by aws lambda update-alias, as listed above",
-				err, i, len(moves))
+			return fmt.Errorf("%w\n%d of %d aliases moved: run the rollback again, it moves the others", err, i,
+				len(moves))
 		}
 		fmt.Fprintf(out, "%s: %s -> %s\n", move.Function, move.From, move.To)
 	}

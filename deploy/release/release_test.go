@@ -15,7 +15,7 @@ import (
 const fakeAWS = `#!/bin/sh
 echo "$*" >> "$FAKE_AWS/calls"
 file="$FAKE_AWS/$1 $2"
-[ "$2" = get-alias ] && [ -f "$file $4" ] && file="$file $4"
+[ -f "$file $4" ] && file="$file $4"
 [ -f "$file" ] || exit 0
 if grep -q '^!' "$file"; then cat "$file" >&2; exit 254; fi
 cat "$file"
@@ -60,6 +60,10 @@ var stack = release.Stack{Name: "mine", Region: "eu-west-1"}
 const resources = `{"StackResourceSummaries":[
  {"ResourceType":"AWS::Lambda::Function","PhysicalResourceId":"pay","ResourceStatus":"UPDATE_COMPLETE"},
  {"ResourceType":"AWS::Lambda::Function","PhysicalResourceId":"gone","ResourceStatus":"DELETE_COMPLETE"},
+ {"ResourceType":"AWS::Lambda::Version","PhysicalResourceId":"arn:aws:lambda:eu-west-1:1:function:pay:12",
+  "ResourceStatus":"CREATE_COMPLETE"},
+ {"ResourceType":"AWS::Lambda::Version","PhysicalResourceId":"arn:aws:lambda:eu-west-1:1:function:sms:12",
+  "ResourceStatus":"CREATE_COMPLETE"},
  {"ResourceType":"AWS::CodeDeploy::Application","PhysicalResourceId":"app","ResourceStatus":"CREATE_COMPLETE"},
  {"ResourceType":"AWS::Lambda::Function","PhysicalResourceId":"sms","ResourceStatus":"UPDATE_COMPLETE"}]}`
 
@@ -80,31 +84,75 @@ func responses(status string, more map[string]string) map[string]string {
 }
 
 func TestRollback(t *testing.T) {
-	calls := fake(t, responses("UPDATE_COMPLETE",
-		map[string]string{"lambda get-alias sms": `{"FunctionVersion":"10"}`}))
-	moves, err := release.PlanRollback(t.Context(), stack)
+	calls := fake(t, responses("UPDATE_COMPLETE", nil))
+	plan, err := release.PlanRollback(t.Context(), stack)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []release.Move{{Function: "pay", From: "12", To: "10"}, {Function: "sms", From: "10", To: "9"}}
-	if difference := cmp.Diff(want, moves); difference != "" {
-		t.Errorf("the moves differ (-want +got):\n%s", difference)
+	want := release.Plan{Moves: []release.Move{
+		{Function: "pay", From: "12", To: "10"}, {Function: "sms", From: "12", To: "10"},
+	}}
+	if difference := cmp.Diff(want, plan); difference != "" {
+		t.Errorf("the plan differs (-want +got):\n%s", difference)
 	}
 	if made := changes(t, calls); made != nil {
 		t.Errorf("the plan changed something: %q", made)
 	}
 	var out strings.Builder
-	if err := release.Rollback(t.Context(), stack, moves, &out); err != nil {
+	if err := release.Rollback(t.Context(), stack, plan.Moves, &out); err != nil {
 		t.Fatal(err)
 	}
 	if difference := cmp.Diff([]string{
 		"lambda update-alias --function-name pay --name live --function-version 10 --output json --region eu-west-1",
-		"lambda update-alias --function-name sms --name live --function-version 9 --output json --region eu-west-1",
+		"lambda update-alias --function-name sms --name live --function-version 10 --output json --region eu-west-1",
 	}, changes(t, calls)); difference != "" {
 		t.Errorf("the calls differ (-want +got):\n%s", difference)
 	}
-	if out.String() != "pay: 12 -> 10\nsms: 10 -> 9\n" {
+	if out.String() != "pay: 12 -> 10\nsms: 12 -> 10\n" {
 		t.Errorf("the output is %q", out.String())
+	}
+}
+
+// TestRollbackAgain checks what a rollback does in other states: after one that ended early, after a release that added
+// a function, and after a failed deployment, whose versions are kept.
+func TestRollbackAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		more map[string]string
+		want release.Plan
+	}{
+		"half made": {map[string]string{"lambda get-alias pay": `{"FunctionVersion":"10"}`}, release.Plan{
+			Moves: []release.Move{{Function: "sms", From: "12", To: "10"}},
+			Kept:  []string{"pay: is at version 10 already"},
+		}},
+		"made": {map[string]string{"lambda get-alias": `{"FunctionVersion":"10"}`}, release.Plan{
+			Kept: []string{"pay: is at version 10 already", "sms: is at version 10 already"},
+		}},
+		"further back": {map[string]string{"lambda get-alias sms": `{"FunctionVersion":"9"}`}, release.Plan{
+			Moves: []release.Move{{Function: "pay", From: "12", To: "10"}},
+			Kept:  []string{"sms: is at version 9 already"},
+		}},
+		"a new function": {map[string]string{
+			"lambda get-alias sms":                 `{"FunctionVersion":"1"}`,
+			"lambda list-versions-by-function sms": `{"Versions":[{"Version":"$LATEST"},{"Version":"1"}]}`,
+			"cloudformation list-stack-resources":  strings.Replace(resources, "sms:12", "sms:1", 1),
+		}, release.Plan{
+			Moves: []release.Move{{Function: "pay", From: "12", To: "10"}},
+			Kept:  []string{"sms: stays at version 1, it has none before"},
+		}},
+		"the alias is ahead": {map[string]string{"lambda get-alias sms": `{"FunctionVersion":"13"}`}, release.Plan{
+			Moves: []release.Move{{Function: "pay", From: "12", To: "10"}, {Function: "sms", From: "13", To: "10"}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake(t, responses("UPDATE_ROLLBACK_COMPLETE", c.more))
+			plan, err := release.PlanRollback(t.Context(), stack)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if difference := cmp.Diff(c.want, plan); difference != "" {
+				t.Errorf("the plan differs (-want +got):\n%s", difference)
+			}
+		})
 	}
 }
 
@@ -115,8 +163,12 @@ func TestRefusedRollbacks(t *testing.T) {
 		contains string
 	}{
 		"during an update": {"UPDATE_IN_PROGRESS", nil, "make abort"},
-		"the first version": {"UPDATE_COMPLETE", map[string]string{"lambda get-alias sms": `{"FunctionVersion":"9"}`},
-			"sms has no version before 9"},
+		"the first release": {"UPDATE_COMPLETE", map[string]string{
+			"lambda list-versions-by-function": `{"Versions":[{"Version":"12"}]}`},
+			"no function of mine has a version before"},
+		"not deployed": {"UPDATE_COMPLETE", map[string]string{
+			"cloudformation list-stack-resources": strings.Replace(resources, "sms:12", "other:12", 1)},
+			"the stack deployed version 0 of it"},
 		"two versions": {"UPDATE_COMPLETE", map[string]string{"lambda get-alias": `{"FunctionVersion":"12",
 			"RoutingConfig":{"AdditionalVersionWeights":{"13":0.1}}}`}, "pay serves two versions"},
 		"no alias": {"UPDATE_COMPLETE", map[string]string{"lambda get-alias": "! ResourceNotFoundException"},
@@ -126,7 +178,7 @@ func TestRefusedRollbacks(t *testing.T) {
 		"no stack": {"", map[string]string{"cloudformation describe-stacks": `{"Stacks":[]}`}, "not one stack mine"},
 		"not JSON": {"", map[string]string{"cloudformation describe-stacks": "?"}, "decode the output"},
 		"no version": {"UPDATE_COMPLETE", map[string]string{"lambda get-alias": `{"FunctionVersion":"$LATEST"}`},
-			"want a version"},
+			"run make deploy once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := fake(t, responses(c.status, c.more))
