@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mobilegateway/gatewayctl/output"
 	"mobilegateway/shared/ledger"
 	"mobilegateway/shared/market"
 	"mobilegateway/shared/money"
@@ -57,9 +58,8 @@ func (r *run) readList(of *shop, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: its first line must name the columns: %w", path, err)
 	}
-	heading[0] = strings.TrimPrefix(heading[0], "\ufeff")
-	if !slices.Contains(heading, columnKind) {
-		return fmt.Errorf("%s has no column %s: name the columns as export does", path, columnKind)
+	if err := checkHeading(heading); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	for {
 		row, err := rows.Read()
@@ -69,7 +69,7 @@ func (r *run) readList(of *shop, path string) error {
 		if err == nil {
 			cells := map[string]string{}
 			for i, name := range heading {
-				cells[strings.TrimSpace(name)] = row[i]
+				cells[name] = row[i]
 			}
 			err = r.addRow(of, cells)
 		}
@@ -78,6 +78,27 @@ func (r *run) readList(of *shop, path string) error {
 			return fmt.Errorf("%s:%d: %w", path, line, err)
 		}
 	}
+}
+
+// checkHeading checks the columns of a list. One that is not known may be a misspelt one, whose values would be lost.
+func checkHeading(heading []string) error {
+	heading[0] = strings.TrimPrefix(heading[0], "\ufeff")
+	seen := map[string]bool{}
+	for i, name := range heading {
+		name = strings.TrimSpace(name)
+		switch {
+		case seen[name]:
+			return fmt.Errorf("it has the column %q twice", name)
+		case !slices.Contains(columns(), name):
+			return fmt.Errorf("it has the column %q, which is not known: remove it, or use one of %s", name,
+				output.JoinComma(columns()))
+		}
+		heading[i], seen[name] = name, true
+	}
+	if !seen[columnKind] {
+		return fmt.Errorf("it has no column %s: name the columns as export does", columnKind)
+	}
+	return nil
 }
 
 // addRow adds the key of a row. A row of the time before the moment is that of a first request: the restore may have
@@ -95,11 +116,12 @@ func (r *run) addRow(of *shop, cells map[string]string) (err error) {
 		}
 	}
 	s.before = s.at.Before(r.At.Add(-lineMargin))
-	if s.before && cells[columnState] == string(ledger.Released) {
-		return nil
-	}
 	if s, err = s.withCells(cells); err != nil {
 		return err
+	}
+	of.coverage.addRow(s)
+	if s.before && cells[columnState] == string(ledger.Released) {
+		return nil
 	}
 	if text := cells[columnAmount]; text != "" && !s.before {
 		country, known := market.ByAlpha2(s.homeCountry())

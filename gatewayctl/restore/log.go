@@ -110,7 +110,7 @@ func (r *run) readLine(text string) error {
 	}
 	of, err := r.shopOf(name[1])
 	if err == nil {
-		of.view.Masked++
+		of.coverage.torn++
 	}
 	return err
 }
@@ -132,6 +132,7 @@ func (r *run) addLine(line logLine) error {
 	}
 	at := time.UnixMilli(line.AWS.Timestamp).UTC()
 	if at.Before(r.At.Add(-lineMargin)) {
+		r.addEarlier(line, at)
 		return nil
 	}
 	s := sighting{
@@ -159,7 +160,7 @@ func (r *run) addLine(line logLine) error {
 	}
 	s.of = of
 	if !isWhole(line.TransactionKey) {
-		of.view.Masked++
+		of.coverage.lines = append(of.coverage.lines, loggedKey{s.kind, line.TransactionKey})
 		return nil
 	}
 	if s.kind == ledger.Payment {

@@ -45,15 +45,18 @@ type View struct {
 	Final    int    `json:"final" col:"FINAL"` // of these two: by a lookup
 	NoAmount int    `json:"without_amount" col:"NO AMOUNT"`
 	// Masked counts the log lines whose key is masked, shortened or torn.
-	Masked int    `json:"masked" col:"MASKED"`
-	List   string `json:"list" col:"LIST"`
-	Status string `json:"status" col:"STATUS"`
+	Masked int `json:"masked" col:"MASKED"`
+	// Unlisted counts those of them that no row of the list explains.
+	Unlisted int    `json:"unlisted" col:"UNLISTED"`
+	List     string `json:"list" col:"LIST"`
+	Status   string `json:"status" col:"STATUS"`
 }
 
 // The words of View.List.
 const (
-	listRead    = "read"
-	listMissing = "missing"
+	listRead       = "read"
+	listMissing    = "missing"
+	listIncomplete = "incomplete" // it does not explain each masked line
 )
 
 // run is one run of the command.
@@ -65,13 +68,16 @@ type run struct {
 	lines lineCounts
 	// logStack is the stack of all log lines, "" while it is not known.
 	logStack string
+	earlier  []earlierLine // from before the moment
+	near     neighbours
 	pending  []*ledger.Entry // the payments that were stored, for lookups
 }
 
 // shop is a merchant with its result.
 type shop struct {
-	profile *merchant.Profile
-	view    View
+	profile  *merchant.Profile
+	coverage coverage
+	view     View
 }
 
 // Run reads the files, and then stores what the ledger lacks.
@@ -88,6 +94,13 @@ func (c *check) Run(s *session.Session, profiles []*merchant.Profile) error {
 		r.shops[p.Name] = &shop{profile: p, view: View{Merchant: p.Name}}
 	}
 	if err := r.read(); err != nil {
+		return err
+	}
+	if err := r.checkMoment(); err != nil {
+		return err
+	}
+	var err error
+	if r.near, err = r.findNeighbours(); err != nil {
 		return err
 	}
 	subject := "ledger of " + c.At.Format(time.RFC3339)
@@ -113,6 +126,10 @@ func (r *run) read() error {
 		if err := r.readLog(path); err != nil {
 			return err
 		}
+	}
+	for _, of := range r.shops {
+		of.view.Masked = len(of.coverage.lines) + of.coverage.torn
+		of.view.Unlisted = of.coverage.unlisted()
 	}
 	return nil
 }
@@ -140,13 +157,17 @@ func (r *run) apply() (done string, err error) {
 		cmp.Or(output.JoinComma(r.missingLists()), "none")), err
 }
 
-// suspend suspends a merchant whose log lines have masked keys, until its list was read.
+// suspend suspends a merchant whose log lines have masked keys, until its list explains each.
 func (r *run) suspend(of *shop) error {
 	of.view.Status = of.profile.Status
-	if of.view.Masked == 0 || of.view.List == listRead {
+	if of.view.Unlisted == 0 {
 		return nil
 	}
-	of.view.List = listMissing
+	if of.view.List == listRead {
+		of.view.List = listIncomplete
+	} else {
+		of.view.List = listMissing
+	}
 	if of.profile.Status == merchant.StatusSuspended {
 		return nil
 	}
@@ -159,10 +180,10 @@ func (r *run) suspend(of *shop) error {
 	return r.Stores.Merchants.Update(r, p)
 }
 
-// missingLists names the merchants whose list is missing.
+// missingLists names the merchants whose list is missing or incomplete.
 func (r *run) missingLists() (names []string) {
 	for _, v := range r.views() {
-		if v.List == listMissing {
+		if v.Unlisted > 0 {
 			names = append(names, v.Merchant)
 		}
 	}
@@ -187,12 +208,17 @@ func (r *run) advise() {
 		fmt.Fprintf(r.Stderr, ", from %s to %s", output.FormatTime(r.lines.first), output.FormatTime(r.lines.last))
 	}
 	fmt.Fprintln(r.Stderr, ".")
+	r.adviseMoment()
 	for _, v := range r.views() {
 		switch {
 		case v.List == listMissing:
 			fmt.Fprintf(r.Stderr, "%s %s suspended: the keys of %s are masked or torn. Get its list of that time, "+
 				"and run the command again with --list %s=FILE.\n", v.Merchant, r.IfApplied("is", "would be"),
 				output.Plural(v.Masked, "log line"), v.Merchant)
+		case v.List == listIncomplete:
+			fmt.Fprintf(r.Stderr, "%s %s suspended: no row of its list explains %s of %s with masked or torn keys. "+
+				"Get its list of all of that time, and run the command again.\n", v.Merchant,
+				r.IfApplied("is", "would be"), fmt.Sprint(v.Unlisted), output.Plural(v.Masked, "log line"))
 		case v.List == listRead && v.Status == merchant.StatusSuspended:
 			fmt.Fprintf(r.Stderr, "The list of %s was read. Let it send again: %s\n", v.Merchant,
 				r.Command(session.ConfirmArguments("merchant", "resume", v.Merchant)...))

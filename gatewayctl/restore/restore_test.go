@@ -95,6 +95,7 @@ func change(d *gatewayctltest.Tool, line string) restore.View {
 func TestStoresWhatTheLedgerLacks(t *testing.T) {
 	d, shop := newLoss(t)
 	present := d.AddDeliveredPayment(shop, 1, lostAt)
+	d.AddDeliveredPayment(shop, 7, lostAt.Add(-time.Hour))
 	log := file(t, "lines.log.gz",
 		"START RequestId: 6bc28136 Version: 12",
 		"2026-03-01T11:30:00.000Z "+logLine("pay", "ShopA", "ShopA_1", lostAt),
@@ -108,7 +109,7 @@ func TestStoresWhatTheLedgerLacks(t *testing.T) {
 		`{"level":"INFO","message":"a line of Lambda itself"}`,
 	)
 	dryRun := only(t, gatewayctltest.Query[[]restore.View](d, check(log)))
-	d.Equal("entries after the dry run", len(d.Ledger.All()), 1)
+	d.Equal("entries after the dry run", len(d.Ledger.All()), 2)
 	want := restore.View{Merchant: "ShopA", Keys: 6, Present: 1, Stored: 5, NoAmount: 2, Status: "active"}
 	d.Equal("the dry run", dryRun, want)
 	d.Equal("the run", change(d, check(log)), want)
@@ -196,6 +197,14 @@ func TestMaskedKeys(t *testing.T) {
 		"charge,tel-0707070707,REF-1,500,2026-03-01T11:30:00Z",
 		"charge,,REF-2,,", "charge,old,REF-3,,2026-02-01T11:30:00Z")
 	code, _, stderr = d.Exec(check(log) + " --list ShopA=" + list + gatewayctltest.Confirm)
+	if code != gatewayctl.ExitDone || !strings.Contains(stderr, "no row of its list explains 2 of 3 log lines") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	d.ExpectOutput(check(log)+" --list ShopA="+list, "incomplete")
+	whole := file(t, "list.csv", "kind,client_correlator,reference_code,amount,created_at",
+		"charge,tel-0707070707,REF-1,500,2026-03-01T11:30:00Z",
+		"charge,"+strings.Repeat("k", 100)+",,,", "sms,gws_secret,,,", "charge,,REF-2,,")
+	code, _, stderr = d.Exec(check(log) + " --list ShopA=" + whole + gatewayctltest.Confirm)
 	if code != gatewayctl.ExitDone || !strings.Contains(stderr, "gatewayctl merchant resume ShopA") {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
@@ -220,6 +229,29 @@ func profile(d *gatewayctltest.Tool, id string) *merchant.Profile {
 func status(d *gatewayctltest.Tool, id string) string {
 	d.T.Helper()
 	return profile(d, id).Status
+}
+
+// A list of another time explains no masked or torn line. The keys of such a line stay unknown, so that its merchant
+// stays suspended. A row of before the moment explains the line of its retry.
+func TestListOfAnotherTime(t *testing.T) {
+	masked, torn := logLine("charge", "ShopA", "tel-0707070707", lostAt), logLine("pay", "ShopA", "ShopA_2", lostAt)
+	_, afterName, _ := strings.Cut(torn, `"Merchant":"ShopA"`)
+	torn = strings.TrimSuffix(torn, afterName)
+	const other, first = "charge,c-9,2026-03-01T11:30:00Z", "charge,tel-0707070707,2026-02-27T11:30:00Z"
+	for name, c := range map[string]struct{ line, row, want string }{
+		"a masked key, and another one": {masked, other, "incomplete 1 suspended"},
+		"a masked key of an older row":  {masked, first, "read 0 active"},
+		"the masked key as an SMS":      {masked, strings.Replace(first, "charge", "sms", 1), "incomplete 1 suspended"},
+		"a torn line, and a later row":  {torn, other, "read 0 active"},
+		"a torn line, and an older row": {torn, first, "incomplete 1 suspended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := newLoss(t)
+			list := file(t, "list.csv", "kind,client_correlator,created_at", c.row)
+			view := change(d, check(file(t, "lines.log", c.line))+" --list ShopA="+list)
+			d.Equal("result", fmt.Sprint(view.List, " ", view.Unlisted, " ", view.Status), c.want)
+		})
+	}
 }
 
 // A list shows which of its two keys a charge has, so that log lines add no second one.

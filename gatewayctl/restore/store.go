@@ -18,9 +18,7 @@ import (
 
 // store stores each key that the ledger lacks, and makes each released one unknown.
 func (r *run) store() error {
-	keys := slices.SortedFunc(maps.Keys(r.found), func(a, b ledger.Key) int {
-		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.ID, b.ID))
-	})
+	keys := slices.SortedFunc(maps.Keys(r.found), compareKeys)
 	operators, err := r.operators()
 	if err != nil {
 		return err
@@ -37,6 +35,10 @@ func (r *run) store() error {
 		}
 	}
 	return nil
+}
+
+func compareKeys(a, b ledger.Key) int {
+	return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.ID, b.ID))
 }
 
 // operators returns the deployment's drivers, with its credentials and routes.
