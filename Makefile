@@ -124,8 +124,9 @@ e2e-sam: ## Check the bundle and run the stories on SAM local, with arm64 progra
 e2e-dynamodb: ## Run all tests and stories that use DynamoDB on DynamoDB Local
 	@go build -o .local/bin/e2e-dynamodb ./e2e/dynamodb && exec .local/bin/e2e-dynamodb
 
-e2e-localstack: ## Deploy to LocalStack, run all stories, deploy again during payments
-	@go build -o .local/bin/e2e-localstack ./e2e/localstack && exec .local/bin/e2e-localstack
+e2e-localstack: ## Deploy to LocalStack, run all stories, deploy again during payments (EMPTY_ACCOUNT=1: only the first way to a payment)
+	@go build -o .local/bin/e2e-localstack ./e2e/localstack && \
+	  exec .local/bin/e2e-localstack $(if $(call typed,EMPTY_ACCOUNT),-empty-account)
 
 # typed is a variable of make's command line. One of the shell's environment must not choose what is deployed.
 typed = $(if $(filter command,$(origin $(1))),$($(1)))

@@ -26,20 +26,26 @@ import (
 
 func main() {
 	keepRunning := flag.Bool("keep-running", false, "deploy, print the path of run.json, and wait for an interrupt")
+	only := flag.Bool("empty-account", false, "run only the story of an account without anything")
 	flag.Parse()
 	os.Exit(harness.Isolation{
 		Name: "e2e-localstack", Tools: []string{"sam", "localstack", "dynamodb"},
 		NeedsOwnNetwork: func(context.Context, string) bool { return !*keepRunning },
 		RunIsolated: func(ctx context.Context, site harness.Workspace) error {
-			return runSuite(ctx, site, *keepRunning)
+			return runSuite(ctx, site, *keepRunning, *only)
 		},
 	}.Main())
 }
 
-func runSuite(ctx context.Context, site harness.Workspace, keepRunning bool) error {
+func runSuite(ctx context.Context, site harness.Workspace, keepRunning, onlyEmptyAccount bool) error {
 	s := &suite{Workspace: site, stack: stackName}
 	if err := s.startServices(ctx); err != nil {
 		return err
+	}
+	if !keepRunning {
+		if err := s.runEmptyAccountStory(ctx); err != nil || onlyEmptyAccount {
+			return err
+		}
 	}
 	if err := s.deployAndSeed(ctx); err != nil {
 		return err
