@@ -44,6 +44,10 @@ func TestSamconfig(t *testing.T) {
 					t.Errorf("%s is %v, want %v", name, deployment[name], want)
 				}
 			}
+			// deploy/pipeline.yaml allows no other place in SAM's bucket.
+			if want := config.stackName(config.section); deployment["s3_prefix"] != want {
+				t.Errorf("s3_prefix is %v, want %s", deployment["s3_prefix"], want)
+			}
 			if deployment["disable_rollback"] == true {
 				t.Error("a failed deployment is not rolled back")
 			}
