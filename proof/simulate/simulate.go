@@ -30,6 +30,8 @@ type Options struct {
 	Story bool
 	// Platforms mixes payments by the operators' platforms with orders by the gateway's protocol.
 	Platforms bool
+	// LostRetries lets an engineer run what restore check does with the entries that are present.
+	LostRetries bool
 	// Without are the places of orders whose clients send nothing.
 	Without []int
 }
@@ -57,6 +59,9 @@ func Run(choices *tape.Tape, options Options) Result {
 		plan.DrawPlatforms(w)
 	} else {
 		plan.Draw(w)
+	}
+	if options.LostRetries {
+		w.Engineers.PlanLostRetries(90*time.Second, 60)
 	}
 	w.Run()
 	return Result{

@@ -43,8 +43,8 @@ type Checker struct {
 func New(d *deployment.Deployment, streamOff *outside.Window) *Checker {
 	b := &base{Deployment: d}
 	c := &Checker{
-		base: b, effects: effects{b, map[string]time.Time{}}, finality: finality{b}, responses: responses{b},
-		facts:    facts{b, map[*merchants.Order][]fact{}, map[string]reached{}},
+		base: b, effects: effects{b, map[string]time.Time{}, map[string]time.Time{}}, finality: finality{b},
+		responses: responses{b}, facts: facts{b, map[*merchants.Order][]fact{}, map[string]reached{}},
 		security: security{base: b, limited: map[string]*second{}}, amounts: newAmounts(b),
 		ends: ends{
 			b, map[string]deployment.Invocation{}, map[string]time.Time{}, map[string][]time.Time{},
@@ -126,6 +126,7 @@ func (c *Checker) changed(t transition) {
 	c.notifications.changed(t)
 	c.invocations.changed(t)
 	c.effects.expired(t)
+	c.effects.neverSent(t)
 	if c.isolation.affected != nil {
 		c.ends.flagged(t)
 	}

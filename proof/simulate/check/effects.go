@@ -28,6 +28,8 @@ const paymentLifetime = 24 * time.Hour
 type effects struct {
 	*base
 	maybeSent map[string]time.Time // when a call may have been applied, by kind and key at the operator
+	// lastAttempt is the last reservation of each entry, also if a restore of the ledger lost it.
+	lastAttempt map[string]time.Time
 }
 
 // applied checks an effect at an operator when it happens: it is the first one of its key, and its entry was stored

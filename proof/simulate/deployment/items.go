@@ -61,6 +61,17 @@ func (t *Tables) StoreCrowd(s *fixture.Shop, operatorName string, count, shard i
 	}
 }
 
+// ReplaceItem replaces the item of an entry, without a writer: a restore of the table does that.
+func (t *Tables) ReplaceItem(e *ledger.Entry) {
+	item, err := ledgerdynamo.Encode(e)
+	if err == nil {
+		_, err = t.Database.PutItem(&dynamodb.PutItemInput{TableName: aws.String(fixture.LedgerTable), Item: item})
+	}
+	if err != nil {
+		t.Fail("replace an item: %s", err)
+	}
+}
+
 // StoreUndecodable stores an item that cannot be decoded, and is due.
 func (t *Tables) StoreUndecodable() {
 	t.Entries.HasUndecodable = true
