@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -195,7 +196,7 @@ func countFields(part reflect.Type) int {
 	return count
 }
 
-// TestOperationsPageListsEveryName reads the page on which people look up short names.
+// TestOperationsPageListsEveryName compares the names with the page on which people look up short names.
 func TestOperationsPageListsEveryName(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
@@ -208,6 +209,13 @@ func TestOperationsPageListsEveryName(t *testing.T) {
 	for name, longName := range names {
 		if pair := "`" + name + "` (" + longName + ")"; !strings.Contains(string(page), pair) {
 			t.Errorf("docs/operations.md does not list %s", pair)
+		}
+	}
+	_, block, _ := strings.Cut(string(page), "<!-- compared: stored names -->")
+	block, _, _ = strings.Cut(block, "<!-- end of stored names -->")
+	for _, pair := range regexp.MustCompile("`([a-z_]+)` \\(([a-z_]+)").FindAllStringSubmatch(block, -1) {
+		if names[pair[1]] != pair[2] {
+			t.Errorf("docs/operations.md lists %s as %s, the code has %q", pair[1], pair[2], names[pair[1]])
 		}
 	}
 	for _, document := range []reflect.Type{
