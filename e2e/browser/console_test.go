@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,12 +78,16 @@ type consolePage struct{ name, path string }
 
 var consolePages = []consolePage{
 	{"overview", "/"}, {"attention", "/attention"}, {"search", "/search?q=FIRST"},
+	{"found", "/search?amount=1005&payer=00&since=today"},
 	{"transaction", "/transaction?kind=pay&id=FIRST"}, {"operators", "/operators"},
 	{"deliveries", "/deliveries?merchant=DemoShop&state=all"}, {"merchants", "/merchants"},
 	{"reconciliation", "/reconciliation"}, {"merchant", "/merchant?name=DemoShop"}, {"accounts", "/accounts"},
 	{"keys", "/keys"}, {"audit", "/audit"},
 	{"sandbox", "/sandbox"},
 }
+
+// walkedPages are the pages whose pictures are in docs/walkthroughs.md.
+var walkedPages = []string{"found", "transaction", "operators", "deliveries"}
 
 // TestConsole opens each page with and without scripts, in both languages and themes, and acts by keyboard.
 func TestConsole(t *testing.T) {
@@ -153,6 +158,10 @@ func (p *consoleTab) check(name, path string) {
 			}
 		}
 	}
+	if p.lang == "en" && slices.Contains(walkedPages, name) {
+		p.setWidth(1000)
+		p.saveScreenshot("console-"+name, 700)
+	}
 	p.enableScripts(true)
 	p.goTo(path)
 	if heading := p.mustEvaluate(`document.querySelector("h1").innerText`); heading == "" {
@@ -192,7 +201,7 @@ func (p *consoleTab) savePicture(name string) {
 	if folder == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), p.screenshot(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), p.screenshot(wholePage), 0o600); err != nil {
 		p.Error(err)
 	}
 }

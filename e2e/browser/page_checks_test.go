@@ -41,7 +41,7 @@ func (p *tab) checkState(name string) {
 			p.Errorf("%s: the browser reports an error: %s", name, consoleError)
 		}
 	}
-	p.saveScreenshot(name)
+	p.saveScreenshot(name, wholePage)
 }
 
 // setColorScheme sets light or dark mode.
@@ -52,12 +52,12 @@ func (p *tab) setColorScheme(scheme string) {
 }
 
 // saveScreenshot takes a picture, if SCREENSHOTS=1.
-func (p *tab) saveScreenshot(name string) {
+func (p *tab) saveScreenshot(name string, mostHeight float64) {
 	p.Helper()
 	if os.Getenv("SCREENSHOTS") != "1" {
 		return
 	}
-	small, err := reducePalette(p.screenshot())
+	small, err := reducePalette(p.screenshot(mostHeight))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(screenshots, name+".png"), small, 0o644)
 	}

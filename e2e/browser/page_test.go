@@ -135,7 +135,7 @@ func checkPayment(p *user) {
 	issued := p.site.issueTestPIN(p.T, order)
 	p.checkState("form-" + p.lang)
 	p.setColorScheme("dark")
-	p.saveScreenshot("form-dark-" + p.lang)
+	p.saveScreenshot("form-dark-"+p.lang, wholePage)
 	p.setColorScheme("light")
 	p.open(address, p.form)
 	p.fill(issued.MSISDN, issued.PIN)

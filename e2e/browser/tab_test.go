@@ -194,8 +194,11 @@ func (p *tab) tabTo(want string) {
 	}
 }
 
-// screenshot takes a picture of the whole page.
-func (p *tab) screenshot() []byte {
+// wholePage is more pixels than any page is high.
+const wholePage = 1 << 16
+
+// screenshot takes a picture of a page, at most its first pixels.
+func (p *tab) screenshot(mostHeight float64) []byte {
 	p.Helper()
 	var layout struct {
 		Size struct{ Width, Height float64 } `json:"cssContentSize"`
@@ -205,7 +208,8 @@ func (p *tab) screenshot() []byte {
 		Data string `json:"data"`
 	}
 	p.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": map[string]any{
-		"x": 0, "y": 0, "width": layout.Size.Width, "height": layout.Size.Height, "scale": 1}}, &picture)
+		"x": 0, "y": 0, "width": layout.Size.Width, "height": min(layout.Size.Height, mostHeight), "scale": 1,
+	}}, &picture)
 	raw, err := base64.StdEncoding.DecodeString(picture.Data)
 	if err != nil {
 		p.Fatal(err)
