@@ -25,6 +25,7 @@ const (
 const (
 	operationPut      = "PutItem"
 	operationGet      = "GetItem"
+	operationGetBatch = "BatchGetItem"
 	operationUpdate   = "UpdateItem"
 	operationQuery    = "Query"
 	operationScan     = "Scan"
@@ -56,6 +57,8 @@ type Decision struct {
 	Lag Lag
 	// ConflictAt is the number of the transaction's write that has the Conflict.
 	ConflictAt int
+	// Unread is how many keys a batch leaves unread, as a table that throttles does.
+	Unread int
 }
 
 // Target is an item of a call.
@@ -194,6 +197,22 @@ func (c *Client) GetItem(
 	call.Writes, call.Consistent = false, aws.ToBool(in.ConsistentRead)
 	return invoke(ctx, c, call, func(d Decision) (*dynamodb.GetItemOutput, error) {
 		return c.Database.GetItem(in, d.Lag)
+	})
+}
+
+// BatchGetItem implements the client's operation.
+func (c *Client) BatchGetItem(
+	ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...options,
+) (*dynamodb.BatchGetItemOutput, error) {
+	call := Call{Operation: operationGetBatch}
+	for name, wanted := range in.RequestItems {
+		call.Table, call.Consistent = name, aws.ToBool(wanted.ConsistentRead)
+		for _, key := range wanted.Keys {
+			call.Items = append(call.Items, c.target(&name, key))
+		}
+	}
+	return invoke(ctx, c, call, func(d Decision) (*dynamodb.BatchGetItemOutput, error) {
+		return c.Database.BatchGetItem(in, d.Lag, d.Unread)
 	})
 }
 

@@ -180,6 +180,27 @@ func TestLag(t *testing.T) {
 	}
 }
 
+// A batch of a table that throttles leaves its last keys unread.
+func TestBatchLeavesKeysUnread(t *testing.T) {
+	db, _ := newLedger(t)
+	put(t, db, dynamoitem.Key("a"))
+	put(t, db, dynamoitem.Key("b"))
+	keys := []Item{dynamoitem.Key("a"), dynamoitem.Key("b"), dynamoitem.Key("none")}
+	for _, unread := range []int{0, 2, 3} {
+		client := NewClient(db)
+		client.Gate = func(_ context.Context, call Call) Decision {
+			if len(call.Items) != len(keys) || call.Items[1].Key != "b" || !call.Consistent || call.Writes {
+				t.Errorf("the call is %+v", call)
+			}
+			return Decision{Unread: unread}
+		}
+		found, left, err := dynamoitem.GetBatch(t.Context(), client, "ledger", keys)
+		if err != nil || len(left) != unread || len(found) != min(2, len(keys)-unread) {
+			t.Errorf("%d unread: found %d, left %d, error %v", unread, len(found), len(left), err)
+		}
+	}
+}
+
 func TestStreamRecords(t *testing.T) {
 	db, _ := newLedger(t)
 	entry := ledgertest.Full(t)

@@ -29,6 +29,56 @@ func (db *Database) GetItem(in *dynamodb.GetItemInput, lag Lag) (*dynamodb.GetIt
 	return &dynamodb.GetItemOutput{Item: expressions[0].project(s, found, found.item)}, nil
 }
 
+// maxBatch is how many items one BatchGetItem reads.
+const maxBatch = 100
+
+// BatchGetItem implements the operation for one table and whole items. It leaves the last keys unread, as many as
+// unread says.
+func (db *Database) BatchGetItem(in *dynamodb.BatchGetItemInput, lag Lag, unread int) (
+	*dynamodb.BatchGetItemOutput, error,
+) {
+	if len(in.RequestItems) != 1 {
+		notModelled("a batch of %d tables", len(in.RequestItems))
+	}
+	out := &dynamodb.BatchGetItemOutput{
+		Responses: map[string][]Item{}, UnprocessedKeys: map[string]types.KeysAndAttributes{},
+	}
+	for name, wanted := range in.RequestItems {
+		if wanted.ProjectionExpression != nil || wanted.AttributesToGet != nil {
+			notModelled("a projection of a batch")
+		}
+		if len(wanted.Keys) == 0 || len(wanted.Keys) > maxBatch {
+			refuse("a batch of %d keys", len(wanted.Keys))
+		}
+		read := max(0, len(wanted.Keys)-unread)
+		known := map[string]bool{}
+		for i, key := range wanted.Keys {
+			value := db.table(&name).keyValue(key, true)
+			if known[value] {
+				refuse("a batch with the key %q twice", value)
+			}
+			known[value] = true
+			if i >= read {
+				continue
+			}
+			one, err := db.GetItem(&dynamodb.GetItemInput{
+				TableName: &name, Key: key, ConsistentRead: wanted.ConsistentRead,
+			}, lag)
+			if err != nil {
+				return nil, err
+			}
+			if one.Item != nil {
+				out.Responses[name] = append(out.Responses[name], one.Item)
+			}
+		}
+		if read < len(wanted.Keys) {
+			wanted.Keys = wanted.Keys[read:]
+			out.UnprocessedKeys[name] = wanted
+		}
+	}
+	return out, nil
+}
+
 // page is the common part of Query and Scan.
 type page struct {
 	table  *table

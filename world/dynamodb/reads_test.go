@@ -3,10 +3,12 @@ package dynamodb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"mobilegateway/shared/dynamoitem"
@@ -27,6 +29,34 @@ func drawGet(t *rapid.T) step {
 			return describe(err)
 		}
 		return image(out.Item)
+	}}
+}
+
+// drawGetBatch draws a read of some keys of a table, which may have one key twice.
+func drawGetBatch(t *rapid.T) step {
+	table := drawTable(t)
+	var keys []Item
+	for range rapid.IntRange(1, 3).Draw(t, "keys") {
+		keys = append(keys, dynamoitem.Key(drawKey(t, table)))
+	}
+	name := "batch of " + table
+	for _, key := range keys {
+		name += " " + image(key)
+	}
+	input := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{
+		table: {Keys: keys, ConsistentRead: aws.Bool(true)},
+	}}
+	return step{name, func(ctx context.Context, e engine) string {
+		out, err := e.BatchGetItem(ctx, input)
+		if err != nil {
+			return describe(err)
+		}
+		var found []string
+		for _, item := range out.Responses[table] {
+			found = append(found, image(item))
+		}
+		slices.Sort(found) // a batch has no order
+		return fmt.Sprint(found, len(out.UnprocessedKeys))
 	}}
 }
 

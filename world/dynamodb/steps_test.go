@@ -63,7 +63,7 @@ func drawStep(t *rapid.T) step {
 	kinds := []func(*rapid.T) step{
 		func(*rapid.T) step { return step{} },
 		drawPut, drawPut, drawPut, drawUpdate, drawUpdate, drawDelete,
-		drawGet, drawQuery, drawQuery, drawScan, drawTransact, drawTransact,
+		drawGet, drawGetBatch, drawQuery, drawQuery, drawScan, drawTransact, drawTransact,
 	}
 	return rapid.SampledFrom(kinds).Draw(t, "kind")(t)
 }
