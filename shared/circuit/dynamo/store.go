@@ -39,9 +39,12 @@ func New(client Client, table string) *Store { return &Store{client: client, tab
 // operation. The item also has expire_at, the table's time to live, in seconds.
 const keyPrefix = "circuit#"
 
+// ItemKey returns the primary key of the item with the circuits of an account.
+func ItemKey(account string) string { return keyPrefix + account }
+
 // Load implements circuit.Store: one GetItem.
 func (s *Store) Load(ctx context.Context, key circuit.Key) (string, error) {
-	item, err := dynamoitem.Get(ctx, s.client, s.table, keyPrefix+key.Account)
+	item, err := dynamoitem.Get(ctx, s.client, s.table, ItemKey(key.Account))
 	if err != nil {
 		return "", dynamoitem.DescribeError("circuit: reading a state", err)
 	}
@@ -54,7 +57,7 @@ func (s *Store) Swap(
 ) (current string, swapped bool, err error) {
 	input := &dynamodb.UpdateItemInput{
 		TableName:                aws.String(s.table),
-		Key:                      dynamoitem.Key(keyPrefix + key.Account),
+		Key:                      dynamoitem.Key(ItemKey(key.Account)),
 		UpdateExpression:         aws.String("SET #form = :next, expire_at = :expire"),
 		ConditionExpression:      aws.String("#form = :old"),
 		ExpressionAttributeNames: map[string]string{"#form": key.Operation},
