@@ -47,6 +47,13 @@ func readCircuits(s *session.Session, stored Stored, argument, operation string)
 		return nil, output.UsageError("LIMIT_TABLE is not set: name the table with the circuits, or use --local")
 	}
 	var circuits []storedCircuit
+	if s.Stores.CircuitForms != nil {
+		forms, err := s.Stores.CircuitForms.Forms(s, keys)
+		for _, key := range keys {
+			circuits = append(circuits, storedCircuit{key: key, form: forms[key]})
+		}
+		return circuits, err
+	}
 	for _, key := range keys {
 		form, err := s.Stores.Circuits.Store.Load(s, key)
 		if err != nil {

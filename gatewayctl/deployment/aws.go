@@ -120,7 +120,7 @@ func Connect(env System, p Names) (*Stores, error) {
 		Merchants:      merchantdynamo.NewRegistry(tables, p.MerchantTable),
 		Ledger:         ledgerdynamo.New(tables, p.LedgerTable), // writes the plain form, which each program reads
 		Batches:        ledgerdynamo.NewBatchReader(tables, p.LedgerTable),
-		Profiles:       profileReader{tables, p.MerchantTable},
+		Profiles:       profileReader{batchReader{tables, p.MerchantTable}},
 		EndpointHealth: webhookdynamo.New(tables, p.LedgerTable, env.Now),
 		Secrets:        secretsManagerStore{secrets},
 		Sleep:          pause.For,
@@ -135,6 +135,7 @@ func Connect(env System, p Names) (*Stores, error) {
 		stores.LookupRates = limit.NewRateLimiter(limits, env.Now)
 		stores.Counts = daycount.Table{Client: tables, Name: p.LimitTable}
 		store := circuitdynamo.New(tables, p.LimitTable)
+		stores.CircuitForms = circuitReader{batchReader{tables, p.LimitTable}}
 		stores.Circuits = &circuit.Writer{Store: store, Now: env.Now, Rand: env.Rand}
 	}
 	return stores, nil

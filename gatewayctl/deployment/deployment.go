@@ -119,6 +119,12 @@ type ProfileReader interface {
 	Profiles(ctx context.Context, ids []string) (profiles []*merchant.Profile, calls int, err error)
 }
 
+// CircuitReader reads many circuits by few calls.
+type CircuitReader interface {
+	// Forms reads the stored forms of those that exist, strongly consistent.
+	Forms(ctx context.Context, keys []circuit.Key) (map[circuit.Key]string, error)
+}
+
 // Stores are the stores of one deployment.
 type Stores struct {
 	Merchants      merchant.Registry
@@ -130,6 +136,7 @@ type Stores struct {
 	LookupRates    *limit.RateLimiter   // nil without LIMIT_TABLE: lookups are then not limited
 	Counts         daycount.Store       // nil without LIMIT_TABLE: counts then refuses
 	Circuits       *circuit.Writer      // nil without LIMIT_TABLE: the commands of circuits then refuse
+	CircuitForms   CircuitReader        // nil in tests: each circuit is then one read of Circuits
 	Secrets        SecretStore
 	Audit          auditlog.Log
 	AuditCopies    auditlog.Copies // nil if the deployment names no log group: nothing can be changed
