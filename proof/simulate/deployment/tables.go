@@ -96,6 +96,12 @@ func (t *Tables) decide(ctx context.Context, i *Instance, call model.Call) model
 		decision.Outcome = model.Conflict
 		decision.ConflictAt = t.Tape.Choose("conflict at", len(call.Items))
 	}
+	if call.Operation == "BatchGetItem" && decision.Outcome == model.Throttled {
+		decision.Outcome, decision.Unread = model.Applied, 1+t.Tape.Choose("unread keys", len(call.Items))
+		t.Count("table: a batch leaves keys unread")
+		t.Logf("%s: %s: %d keys are not read", i.Name, call, decision.Unread)
+		return decision
+	}
 	t.Observer.Failed(call.Table)
 	t.Count("table: " + outcomeNames[decision.Outcome])
 	t.Logf("%s: %s: %s", i.Name, call, outcomeNames[decision.Outcome])

@@ -108,6 +108,7 @@ func (e *Engineers) storesOf(i *deployment.Instance) *control.Stores {
 	return &control.Stores{
 		Merchants:      merchantdynamo.NewRegistry(client, fixture.MerchantTable),
 		Ledger:         ledgerdynamo.New(client, fixture.LedgerTable),
+		Batches:        ledgerdynamo.NewBatchReader(client, fixture.LedgerTable),
 		EndpointHealth: webhookdynamo.New(client, fixture.LedgerTable, i.Now),
 		DailyAmounts:   &dailyamount.Counter{Store: limits, Now: i.Now, Rand: i, Sleep: i.Sleep},
 		LookupRates:    limit.NewRateLimiter(limits, i.Now),
