@@ -1,27 +1,19 @@
 package counts
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"mobilegateway/gatewayctl/counts/daycount"
+	"mobilegateway/gatewayctl/entries"
 	"mobilegateway/gatewayctl/output"
 	"mobilegateway/gatewayctl/session"
 	"mobilegateway/shared/dynamoitem"
 	"mobilegateway/shared/ledger"
 	ledgerdynamo "mobilegateway/shared/ledger/dynamo"
 	"mobilegateway/shared/merchant"
-)
-
-// Limits of reading.
-const (
-	parallelBatches = 4                      // batches that are read at once
-	maxReads        = 8                      // of a batch, while the table throttles
-	firstWait       = 100 * time.Millisecond // before the second read; twice as long before each next one
 )
 
 // counter counts the transactions of one day.
@@ -116,46 +108,13 @@ func (c *counter) countMerchant(p *merchant.Profile) (found daycount.Count, err 
 
 // addEntries counts the entries of keys.
 func (c *counter) addEntries(to *daycount.Count, keys []ledger.DayKey) error {
-	batches := slices.Collect(slices.Chunk(keys, dynamoitem.MaxBatch))
-	var (
-		group  sync.WaitGroup
-		mutex  sync.Mutex
-		faults = make([]error, parallelBatches)
-	)
-	for reader := range parallelBatches {
-		group.Go(func() {
-			for i := reader; i < len(batches); i += parallelBatches {
-				entries, err := c.readBatch(batches[i])
-				if err != nil {
-					faults[reader] = err
-					return
-				}
-				mutex.Lock()
-				for _, e := range entries {
-					to.Add(e)
-				}
-				mutex.Unlock()
-			}
-		})
-	}
-	group.Wait()
-	return errors.Join(faults...)
-}
-
-// readBatch reads the entries of a batch, and waits while the table throttles.
-func (c *counter) readBatch(keys []ledger.DayKey) (entries []*ledger.Entry, err error) {
-	left := output.MapAll(keys, func(k ledger.DayKey) ledger.Key { return k.Key })
-	err = retry(c.Session, func() (int, error) {
-		found, unread, err := c.Stores.Batches.GetBatch(c, left)
-		for _, e := range found {
-			if e.Kind != ledger.Reference {
-				entries = append(entries, e)
-			}
+	found, err := entries.ReadBatches(c.Session, output.MapAll(keys, func(k ledger.DayKey) ledger.Key { return k.Key }))
+	for _, e := range found {
+		if e.Kind != ledger.Reference {
+			to.Add(e)
 		}
-		left = unread
-		return len(left), err
-	})
-	return entries, err
+	}
+	return err
 }
 
 // load loads stored counts, batch by batch.
@@ -163,7 +122,7 @@ func load(s *session.Session, keys []daycount.Key) (map[daycount.Key]string, err
 	loaded := map[daycount.Key]string{}
 	for batch := range slices.Chunk(keys, dynamoitem.MaxBatch) {
 		left := batch
-		err := retry(s, func() (int, error) {
+		err := entries.Retry(s, func() (int, error) {
 			forms, unread, err := s.Stores.Counts.Load(s, left)
 			for key, form := range forms {
 				loaded[key] = form
@@ -176,18 +135,4 @@ func load(s *session.Session, keys []daycount.Key) (map[daycount.Key]string, err
 		}
 	}
 	return loaded, nil
-}
-
-// retry reads until nothing is left, at most maxReads times.
-func retry(s *session.Session, read func() (left int, err error)) error {
-	for attempt := range maxReads {
-		left, err := read()
-		if err != nil || left == 0 {
-			return err
-		}
-		if err := cmp.Or(s.Stores.Sleep(s, firstWait<<attempt), s.Err()); err != nil {
-			return err
-		}
-	}
-	return errors.New("the table throttles reads: count the day again later")
 }

@@ -5,12 +5,9 @@ package entries
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"mobilegateway/gatewayctl/session"
@@ -53,11 +50,8 @@ func KindLabel(kind ledger.Kind) string {
 	return string(kind)
 }
 
-// Limits of reading.
-const (
-	PageSize      = 200 // entries in memory at once
-	parallelReads = 8   // concurrent reads
-)
+// PageSize is how many entries are in memory at once.
+const PageSize = 200
 
 // Page is a page of a day's entries. next is the cursor of the next page, "" on the day's last page.
 type Page struct {
@@ -125,29 +119,12 @@ func entriesOf(pages iter.Seq2[Page, error]) iter.Seq2[*ledger.Entry, error] {
 	}
 }
 
-// readEntries reads entries concurrently and returns them in the order of their keys. It skips those that no longer
-// exist. It returns keysErr, the error of reading the keys, at once.
+// readEntries reads the entries of keys by batches. It returns keysErr, the error of reading the keys, at once.
 func readEntries(s *session.Session, keys []ledger.Key, keysErr error) ([]*ledger.Entry, error) {
 	if keysErr != nil {
 		return nil, keysErr
 	}
-	found, faults := make([]*ledger.Entry, len(keys)), make([]error, len(keys))
-	var group sync.WaitGroup
-	for reader := range parallelReads {
-		group.Go(func() {
-			for i := reader; i < len(keys); i += parallelReads {
-				found[i], faults[i] = s.Stores.Ledger.Get(s, keys[i])
-				if faults[i] != nil {
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("read the transactions: %w", err)
-	}
-	return slices.DeleteFunc(found, func(e *ledger.Entry) bool { return e == nil }), nil
+	return ReadBatches(s, keys)
 }
 
 // FirstDay is the earliest day of the transactions with a status at or after a time: when the merchant was added, but

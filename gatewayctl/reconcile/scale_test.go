@@ -251,7 +251,7 @@ func reconcileGenerated(t *testing.T, count int) uint64 {
 	t.Helper()
 	b := newBooks(t)
 	many := newGenerated(b, count, count/2)
-	b.ChangeStores(func(s *deployment.Stores) { s.Ledger = many })
+	b.ChangeStores(func(s *deployment.Stores) { s.Ledger, s.Batches = many, storetest.Batches{Reader: many} })
 	path := filepath.Join(b.folder, "s.csv")
 	writeStatement(t, path, count, 1)
 	line := b.line(path, "--json --mapping "+b.write("m.json", feeMapping))
@@ -370,7 +370,8 @@ func TestShuffledStatements(t *testing.T) {
 	for seed := range int64(5) {
 		b := newBooks(t)
 		b.ChangeStores(func(s *deployment.Stores) {
-			s.Ledger = newGenerated(b, count, -1)
+			many := newGenerated(b, count, -1)
+			s.Ledger, s.Batches = many, storetest.Batches{Reader: many}
 		})
 		path := filepath.Join(b.folder, "s.csv")
 		writeStatement(t, path, count, seed)

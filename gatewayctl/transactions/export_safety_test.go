@@ -239,7 +239,7 @@ func exportGenerated(t *testing.T, format string, count int) uint64 {
 	t.Helper()
 	d := gatewayctltest.New(t)
 	many := &generatedLedger{Ledger: d.Ledger, shop: d.Onboard("ShopA"), count: count, at: d.Now}
-	d.ChangeStores(func(s *deployment.Stores) { s.Ledger = many })
+	d.ChangeStores(func(s *deployment.Stores) { s.Ledger, s.Batches = many, storetest.Batches{Reader: many} })
 	name, begins := filepath.Join(t.TempDir(), "out"), "pay,ShopA_%d,"
 	if format == "json" {
 		begins = `{"kind":"pay","id":"ShopA_%d",`
