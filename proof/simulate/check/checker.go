@@ -1,7 +1,9 @@
+// Package check checks the invariants of a history. docs/reliability.md lists them.
 package check
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -16,6 +18,45 @@ import (
 	"mobilegateway/proof/simulate/outside"
 	"mobilegateway/shared/ledger"
 )
+
+// invariant is an invariant: its number and its sentences in docs/reliability.md, with a colon between them.
+type invariant string
+
+// base has the parts of a history that the invariants read.
+type base struct {
+	*deployment.Deployment
+	operators *operators.Operators
+	merchants *merchants.Merchants
+	engineers *engineers.Engineers
+}
+
+// fail reports a violation of an invariant, and quotes it.
+func (b *base) fail(broken invariant, format string, values ...any) {
+	number, sentences, _ := strings.Cut(string(broken), ": ")
+	b.Fail("invariant %s: %s (%s)", number, fmt.Sprintf(format, values...), sentences)
+}
+
+// reusesKeys reports whether the key of a kind may be used again within the history, because its entry expires.
+func (b *base) reusesKeys(function string) bool {
+	return function == deployment.SMS && b.SMSRetention != 0
+}
+
+// transition is a change of an entry, and the instance that made it.
+type transition struct {
+	key           string
+	before, after *ledger.Entry
+	writer        *deployment.Instance
+}
+
+// isLapse reports whether the sweep marked a reservation as unknown.
+func (t transition) isLapse() bool {
+	return t.before.State == ledger.Reserved && t.after.State == ledger.Unknown && t.writer.Is(deployment.Sweep)
+}
+
+// isTaken reports whether a retry took a reservation over.
+func (t transition) isTaken() bool {
+	return t.before.State == ledger.Reserved && t.after.State == ledger.Reserved && t.before.Owner != t.after.Owner
+}
 
 // Checker checks the invariants. It observes the deployment, the operators, the merchants and the engineers. An event
 // that one invariant checks is a method of that invariant's type.
@@ -37,6 +78,7 @@ type Checker struct {
 	invocations
 	rates
 	circuits
+	resends
 }
 
 // New makes a checker of a deployment. Watch completes it.
@@ -53,7 +95,7 @@ func New(d *deployment.Deployment, streamOff *outside.Window) *Checker {
 		callbacks:     callbacks{base: b, released: map[ledger.Key]bool{}},
 		isolation:     isolation{base: b, streamOff: streamOff}, runbooks: runbooks{b},
 		writes: writes{b}, reasons: reasons{b}, invocations: invocations{b}, rates: rates{b, map[string][]time.Time{}},
-		circuits: newCircuits(b),
+		circuits: newCircuits(b), resends: resends{b, map[string][]queuedResend{}},
 	}
 	d.Observer = c
 	c.Confide(fixture.OperatorToken, outside.OneTimeCode, "gw-token-", "alias-", "platform-gw-token")
@@ -124,6 +166,7 @@ func (c *Checker) changed(t transition) {
 	c.effects.changed(t)
 	c.ends.changed(t)
 	c.notifications.changed(t)
+	c.resends.changed(t)
 	c.invocations.changed(t)
 	c.effects.expired(t)
 	c.effects.neverSent(t)
@@ -208,7 +251,7 @@ func (c *Checker) Notified(s *fixture.Shop, receipt outside.Receipt) {
 		c.fail(confidentiality, "the notification of %s for %q (webhook-id %s) is not signed as it should",
 			receipt.Status, receipt.Order, receipt.ID)
 	}
-	c.notifications.received(s, receipt)
+	c.notifications.received(s, receipt, c.resends.hasResentSince)
 	c.notifications.sameBody(s, receipt)
 	c.security.merchantGot(s, receipt.Body)
 	c.facts.notified(s, receipt)

@@ -19,7 +19,8 @@ const tableOfWrites invariant = "11: Each write of an entry has a row in the tab
 var callers = map[string][]string{
 	deployment.Charge: {"functions/charge", "shared/operation"}, deployment.Pay: {"functions/pay", "shared/operation"},
 	deployment.SMS: {"functions/sms", "shared/operation"}, deployment.Notif: {"functions/notif", "shared/confirm"},
-	deployment.Receipt: {"functions/receipt"}, deployment.Relay: {"functions/relay", "shared/delivery"},
+	deployment.Receipt: {"functions/receipt"}, deployment.Resend: {"functions/resend"},
+	deployment.Relay:    {"functions/relay", "shared/delivery"},
 	deployment.Sweep:    {"functions/sweep", "shared/confirm", "shared/delivery"},
 	deployment.Engineer: {"gatewayctl/merchants", "gatewayctl/deliveries", "gatewayctl/transactions", "shared/confirm"},
 }

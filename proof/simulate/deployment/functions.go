@@ -9,6 +9,7 @@ import (
 	"mobilegateway/functions/pay"
 	"mobilegateway/functions/receipt"
 	"mobilegateway/functions/relay"
+	"mobilegateway/functions/resend"
 	"mobilegateway/functions/sms"
 	"mobilegateway/functions/status"
 	"mobilegateway/functions/sweep"
@@ -26,6 +27,7 @@ const (
 	Receipt  = "receipt"
 	Status   = "status"
 	Token    = "token"
+	Resend   = "resend"
 	Relay    = "relay"
 	Sweep    = "sweep"
 	Engineer = "gatewayctl"
@@ -43,7 +45,7 @@ func Timeout(function string) time.Duration { return cmp.Or(timeouts[function], 
 // constructors build the functions as they ship.
 var constructors = map[string]func(*wiring.Dependencies) (wiring.Handler, error){
 	Charge: charge.New, Pay: pay.New, SMS: sms.New, Notif: notif.New, Receipt: receipt.New, Status: status.New,
-	Token: token.New, Relay: relay.New, Sweep: sweep.New,
+	Token: token.New, Resend: resend.New, Relay: relay.New, Sweep: sweep.New,
 }
 
 // NewHandler builds a function.

@@ -8,9 +8,8 @@ import (
 	"mobilegateway/world/template"
 )
 
-// notSimulated are the functions that no history calls. report only reads. resend makes the write of a replay, which
-// histories make by gatewayctl.
-var notSimulated = []string{"report", "resend"}
+// notSimulated are the functions that no history calls. report only reads.
+var notSimulated = []string{"report"}
 
 // TestLikeTemplate compares the timeouts of the functions and the limits of the stream with template.yaml.
 func TestLikeTemplate(t *testing.T) {

@@ -28,6 +28,8 @@ type Merchants struct {
 	Visit func(payer, response string)
 
 	observer Observer
+	// resendsAtReceipt lets merchants have notifications sent again while their posts are in progress.
+	resendsAtReceipt bool
 }
 
 // New makes the merchants, and lets them serve the deployment's notifications.
@@ -40,7 +42,7 @@ func New(d *deployment.Deployment, shops []*fixture.Shop, observer Observer) *Me
 		m.observer.Confide(s.Token, s.Secret, s.ClientSecret)
 		m.Servers[s.Host] = &outside.MerchantServer{
 			Name: s.Name, Secrets: []string{s.Secret}, Faults: d.Faults, Trace: d.LogText,
-			OnReceipt: func(receipt outside.Receipt) { m.observer.Notified(s, receipt) },
+			OnReceipt: func(receipt outside.Receipt) { m.received(s, receipt) },
 		}
 	}
 	d.Merchants = m.serve

@@ -18,6 +18,8 @@ type Observer interface {
 	Responded(o *Order, made *Call)
 	// HasRead receives the end of each read of a status.
 	HasRead(o *Order, read Read)
+	// HasResent receives the response to a resend of a notification.
+	HasResent(o *Order, made Resend)
 	// RespondedToOther receives the response to a request for an order with the token of another merchant.
 	RespondedToOther(o *Order, response outside.Response)
 	// GotToken receives a merchant that got a token. reason is why it had to be refused, "" if it had not.

@@ -17,6 +17,8 @@ type proxyEvent struct {
 	Headers           map[string]string   `json:"headers"`
 	MultiValueHeaders map[string][]string `json:"multiValueHeaders"`
 	PathParameters    map[string]string   `json:"pathParameters"`
+	Query             map[string]string   `json:"queryStringParameters,omitempty"`
+	MultiValueQuery   map[string][]string `json:"multiValueQueryStringParameters,omitempty"`
 	RequestContext    requestContext      `json:"requestContext"`
 	Body              string              `json:"body"`
 	IsBase64Encoded   bool                `json:"isBase64Encoded"`
@@ -40,6 +42,10 @@ const APIBaseURL = "https://" + apiDomain + "/" + apiStage
 // newEvent makes an event for a resource. parameters are pairs of names and values, which are escaped. headers are
 // pairs of names and values; an empty value is left out.
 func newEvent(method, resource string, body []byte, parameters, headers []string) []byte {
+	return mustMarshal(makeEvent(method, resource, body, parameters, headers))
+}
+
+func makeEvent(method, resource string, body []byte, parameters, headers []string) proxyEvent {
 	e := proxyEvent{
 		Resource: resource, Path: resource, Method: method, Body: string(body),
 		Headers: map[string]string{"Content-Type": "application/json"}, MultiValueHeaders: map[string][]string{},
@@ -59,7 +65,7 @@ func newEvent(method, resource string, body []byte, parameters, headers []string
 		e.MultiValueHeaders[name] = []string{value}
 	}
 	e.RequestContext = requestContext{Stage: apiStage, DomainName: apiDomain, RequestID: "simulated-request"}
-	return mustMarshal(e)
+	return e
 }
 
 // CallbackEvent makes the event of the notif or the receipt function for a callback by POST. It returns an error if the
@@ -100,6 +106,17 @@ func TokenEvent(clientID, clientSecret string) []byte {
 	credentials := base64.StdEncoding.EncodeToString([]byte(clientID + ":" + clientSecret))
 	return newEvent(http.MethodPost, "/token", []byte("grant_type=client_credentials"), nil,
 		[]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", "Basic " + credentials})
+}
+
+// ResendEvent makes the event of a merchant's request to send a notification again. id names its transaction, "" for
+// none.
+func ResendEvent(token, webhookID, id string) []byte {
+	e := makeEvent(http.MethodPost, "/notifications/v1/{webhookId}/resend", nil, []string{"webhookId", webhookID},
+		[]string{"Authorization", bearer(token)})
+	if id != "" {
+		e.Query, e.MultiValueQuery = map[string]string{"id": id}, map[string][]string{"id": {id}}
+	}
+	return mustMarshal(e)
 }
 
 // PaymentStatusEvent makes the event of a merchant's getStatus.

@@ -30,4 +30,5 @@ func Draw(w *world.World) {
 		w.Merchants.Draw(number, length)
 	}
 	w.Merchants.DrawReads()
+	w.Merchants.DrawResends()
 }

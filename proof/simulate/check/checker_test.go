@@ -15,7 +15,7 @@ func TestSentences(t *testing.T) {
 	all := []invariant{
 		oneEffect, finalOutcomes, sameResponse, statusOrder, confidentiality, exactAmounts, finalOrListed, keptReports,
 		isolated, alarmsEnd, tableOfWrites, trueReasons, nothingAfterReturn, operatorsLimits, oneBody,
-		circuitsHelp, booksAgree,
+		circuitsHelp, booksAgree, ownResends,
 	}
 	page, err := os.ReadFile("../../../docs/reliability.md")
 	if err != nil {
