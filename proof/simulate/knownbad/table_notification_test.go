@@ -226,4 +226,46 @@ var notificationVariants = []variant{
 			"shared/webhook/schedule.go", "err != nil || maxShift == 0 {", "err == nil || maxShift == 0 {",
 		}},
 	},
+	{
+		name: "resend-new-id", breaks: "a notification that its merchant has sent again gets another webhook-id",
+		invariants: []int{8, 18},
+		edits: []edit{{
+			replayFile, "o.SelectAddress(false)\n\to.ReplayNotification(id, now)",
+			"o.SelectAddress(false)\n\to.ReplayNotification(id, now)\n\to.Head().ID += \"r\"",
+		}},
+	},
+	{
+		name: "resend-after-later", breaks: "a resend of an earlier status is queued after a later one was delivered",
+		invariants: []int{18},
+		edits: []edit{{
+			replayFile, "case slices.ContainsFunc(o.Delivered, isLater):",
+			"case slices.ContainsFunc(o.Delivered, isLater) && len(o.Delivered) == 0:",
+		}},
+	},
+	{
+		name: "resend-beside-a-post", breaks: "a resend is queued while a post of the transaction is in progress",
+		invariants: []int{18},
+		edits:      []edit{{replayFile, "case o.Head() != nil:", "case o.Head() != nil && o.Head().Parked:"}},
+	},
+	{
+		name: "resend-without-a-write", breaks: "a resend whose write failed gets 202", invariants: []int{18},
+		world: choices{"merchants resend": last, "resends of one order": last, "another resend at once": last},
+		edits: []edit{{
+			resendFile, "finds it outstanding\n\t\treturn nil, fault.NewInternal(err)",
+			"finds it outstanding\n\t\treturn entry, nil",
+		}},
+	},
+	{
+		name: "resend-of-others", breaks: "a merchant has the notifications of another one sent again",
+		invariants: []int{5},
+		edits: []edit{{
+			resendFile, "if entry == nil || entry.Merchant.ID != p.ID {", "if entry == nil || p.ID == \"\" {",
+		}},
+	},
+	{
+		name: "resend-without-bound", breaks: "a merchant has a notification sent again without limit",
+		invariants: []int{18},
+		world:      choices{"merchants resend": last, "resends of one order": last, "another resend at once": last},
+		edits:      []edit{{replayFile, "case len(o.Replays) >= MaxResends:", "case len(o.Replays) > 2*MaxResends:"}},
+	},
 }
