@@ -75,3 +75,10 @@ func Text(lang, key string) (text string, known bool) {
 	found, known := all[key]
 	return found[slices.Index(languages, lang)], known
 }
+
+// Detail is a detail of the tool in a language, and its own language.
+func Detail(lang, english string) (text, textLang string) {
+	all, _ := loadTexts()
+	p := printer{lang, all}
+	return p.Detail(english), p.DetailLang(english)
+}

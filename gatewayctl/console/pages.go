@@ -87,7 +87,7 @@ type listing struct {
 // column is a field of the rows. Its heading has the text key c.<field>.
 type column struct {
 	Field string
-	As    string // "", time, word, amount, transaction, merchant, command or code
+	As    string // "", time, word, amount, transaction, merchant, detail, command or code
 }
 
 // act is a command that changes something. It is shown with its dry run first.
@@ -206,7 +206,7 @@ var transactionColumns = []column{
 var attentionList = listing{
 	title: "waits", line: []string{"attention", "list", "--no-lookup"}, survey: true,
 	columns: []column{
-		{"since", "time"}, {"what", "word"}, {"merchant", "merchant"}, {"subject", "subject"}, {"detail", ""},
+		{"since", "time"}, {"what", "word"}, {"merchant", "merchant"}, {"subject", "subject"}, {"detail", "detail"},
 		{"command", "command"},
 	},
 	acts: actOfCommand,

@@ -298,8 +298,8 @@ func (c *Console) parseTemplates() error {
 		p := printer{lang, c.texts}
 		functions := template.FuncMap{
 			"t": p.T, "word": p.Word, "amount": p.Amount, "count": p.Count, "time": p.Time, "text": text,
-			"cellText": cellText,
-			"timeOf":   timeOf, "age": p.Age, "tx": transactionOf, "address": address,
+			"cellText": cellText, "detail": p.Detail, "detailLang": p.DetailLang,
+			"timeOf": timeOf, "age": p.Age, "tx": transactionOf, "address": address,
 			"in":    func(v view, value any) scope { return scope{View: v, Value: value} },
 			"named": func(name string, rows []bar) scope { return scope{Name: name, Rows: rows} },
 			"raw":   raw, "field": field, "add": func(a, b int) int { return a + b }, "shares": sharesOf,

@@ -43,7 +43,7 @@ var transactionFacts = []column{
 	{"account", ""}, {"channel", ""}, {"failure_reason", "word"}, {"client_correlator", "code"},
 	{"reference_code", "code"}, {"upstream_key", "code"}, {"operator_reference", "code"}, {"transaction_id", "code"},
 	{"created_at", "time"}, {"first_sent_at", "time"}, {"final_at", "time"}, {"next_lookup_at", "time"},
-	{"no_lookup_reason", ""}, {"response_status", ""}, {"ever_unknown", "word"}, {"user_sms", "word"},
+	{"no_lookup_reason", "detail"}, {"response_status", ""}, {"ever_unknown", "word"}, {"user_sms", "word"},
 	{"conflicts", ""}, {"notify_url", "code"},
 }
 
