@@ -3,7 +3,8 @@
 // API, all in one run, so a slow machine slows down all of them.
 //
 // It also measures whether the local run slows down as its data grows; -local measures only that. It prints its tables
-// and writes them into bench/README.md. It needs Linux, for the peak memory of a process.
+// and writes them into bench/README.md. With -console 100000 it measures the pages of gatewayctl's console instead, and
+// writes docs/console.md. It needs Linux, for the peak memory of a process.
 package main
 
 import (
@@ -34,6 +35,7 @@ func run(args []string, out io.Writer) error {
 	write := flags.Bool("write", true, "write the tables into bench/README.md")
 	localOnly := flags.Bool("local", false, "measure only the local run")
 	charges := flags.Int("charges", 1000, "charges of each round of the local run")
+	consoleOf := flags.Int("console", 0, "measure only the console's pages, among this many transactions of today")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -42,6 +44,9 @@ func run(args []string, out io.Writer) error {
 	root, err := repository.Root()
 	if err != nil {
 		return err
+	}
+	if *consoleOf > 0 {
+		return measureAndPublishConsole(ctx, root, *consoleOf, *write, out)
 	}
 	path := filepath.Join(root, "bench", "README.md")
 	if !*write {
@@ -66,6 +71,19 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	return errors.Join(publish(out, path, growthMarks(), growth.markdown()), growth.check())
+}
+
+func measureAndPublishConsole(ctx context.Context, root string, transactions int, write bool, out io.Writer) error {
+	costs, err := measureConsole(ctx, root, transactions, out)
+	if err != nil {
+		return err
+	}
+	path := ""
+	if write {
+		path = filepath.Join(root, "docs", "console.md")
+	}
+	err = publish(out, path, consoleMarks(), consoleTable(costs, transactions))
+	return errors.Join(err, checkConsole(costs))
 }
 
 // typicalDelays are about what a function sees in a region: DynamoDB, Secrets Manager, and a quick operator.

@@ -18,7 +18,7 @@ func wings() map[string]string {
 		"local":      "local world internal shared",
 		"cmd":        "local gatewayctl world internal shared",
 		"proof":      "proof local gatewayctl functions world internal shared",
-		"bench":      "bench proof local functions world internal shared",
+		"bench":      "bench proof local gatewayctl functions world internal shared",
 		"deploy":     "deploy local world internal shared",
 		"e2e":        "e2e deploy bench proof local world internal shared",
 		"tools":      "tools deploy proof local world internal shared",
