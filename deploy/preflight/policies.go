@@ -85,10 +85,17 @@ func (c *checker) key(ctx context.Context) []Finding {
 	}
 	service := "logs." + c.Region + ".amazonaws.com"
 	if !allows(policy, c.Account, service, "kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey") {
-		return refuse("the key's policy does not let "+service+" use it",
-			"add the statement of docs/deploy.md, \"Use a customer key\"")
+		return refuse("the key's policy does not let "+service+" use it", "add this statement: "+c.logsStatement())
 	}
 	return []Finding{{Check: check}}
+}
+
+// logsStatement is the statement of a key's policy that lets CloudWatch Logs use it for the stack's log groups.
+func (c *checker) logsStatement() string {
+	return fmt.Sprintf(`{"Effect": "Allow", "Principal": {"Service": "logs.%[1]s.amazonaws.com"}, "Resource": "*", `+
+		`"Action": ["kms:Encrypt*", "kms:Decrypt*", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"], `+
+		`"Condition": {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": `+
+		`"arn:aws:logs:%[1]s:%[2]s:log-group:/%[3]s/*"}}}`, c.Region, c.Account, c.Stack)
 }
 
 func (c *checker) keyPolicy(ctx context.Context, key string) (string, error) {

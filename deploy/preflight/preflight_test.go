@@ -131,7 +131,7 @@ func TestEachFinding(t *testing.T) {
 			want: "RSA_2048", action: "symmetric"},
 		"a key without logs": {responses: only("kms GetKeyPolicy", policy(noWord(keyPolicy, "logs."+
 			region+".amazonaws.com"))), check: "KmsKeyArn",
-			want: "does not let logs.eu-west-1.amazonaws.com use it", action: "Use a customer key"},
+			want: "does not let logs.eu-west-1.amazonaws.com use it", action: `:log-group:/` + stackName + `/*"}}}`},
 		"a key elsewhere": {given: map[string]string{"KmsKeyArn": strings.Replace(keyARN, region, "us-east-1", 1)},
 			check: "KmsKeyArn", want: "us-east-1", action: "create a key"},
 		"a global web ACL": {given: map[string]string{"WebAclArn": strings.Replace(webACLARN, region, "us-east-1",
