@@ -2,11 +2,15 @@
 // template.yaml makes only without a data stack.
 //
 // So the tables, secrets and log groups are the same in both forms of a deployment.
+//
+// With -move FILE it prepares the move of a stack's data into a data stack: FILE has the outputs of the gateway's stack
+// as lines NAME=VALUE. It writes .local/move.yaml and .local/move.json, which CloudFormation imports (docs/deploy.md).
 package main
 
 import (
 	"bytes"
 	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,25 +27,99 @@ import (
 //go:generate go run .
 
 func main() {
-	if err := run(); err != nil {
+	move := flag.String("move", "", "file with the outputs of a stack whose data move into a data stack")
+	flag.Parse()
+	if err := run(*move); err != nil {
 		fmt.Fprintln(os.Stderr, "datastack:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(move string) error {
 	root, err := repository.Root()
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	source, err := os.ReadFile(filepath.Join(root, "template.yaml"))
 	if err != nil {
 		return err
 	}
-	if text, err = generate(text); err != nil {
+	if move != "" {
+		return writeMove(source, move, filepath.Join(root, ".local"))
+	}
+	text, err := generate(source)
+	if err != nil {
 		return fmt.Errorf("template.yaml: %w", err)
 	}
 	return file.Replace(filepath.Join(root, "deploy", "data.yaml"), text)
+}
+
+// writeMove writes the template and the list of the resources that a stack keeps when it is deleted.
+func writeMove(source []byte, outputs, folder string) error {
+	text, err := os.ReadFile(outputs)
+	if err != nil {
+		return err
+	}
+	values := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		values[name] = value
+	}
+	resources, err := readResources(source)
+	if err != nil {
+		return fmt.Errorf("template.yaml: %w", err)
+	}
+	keep(&resources.Resources, isKept)
+	list, err := listImports(&resources.Resources, values)
+	if err != nil {
+		return fmt.Errorf("%s: %w", outputs, err)
+	}
+	template, err := resources.render("")
+	if err != nil {
+		return err
+	}
+	if err := file.Replace(filepath.Join(folder, "move.yaml"), template); err != nil {
+		return err
+	}
+	return file.ReplaceJSON(filepath.Join(folder, "move.json"), list)
+}
+
+// isKept reports whether CloudFormation keeps a resource when it deletes the stack.
+func isKept(_ string, resource *yaml.Node) bool {
+	policy := node.At(resource, "DeletionPolicy")
+	return policy != nil && policy.Value != "Delete"
+}
+
+// imported is a resource of a change set of the type IMPORT.
+type imported struct {
+	ResourceType       string
+	LogicalResourceID  string `json:"LogicalResourceId"`
+	ResourceIdentifier map[string]string
+}
+
+// listImports returns the resources with their identifiers, by the outputs of the stack that made them.
+func listImports(resources *yaml.Node, outputs map[string]string) (list []imported, err error) {
+	for id, resource := range node.Entries(resources) {
+		made, identifier := imported{node.At(resource, "Type").Value, id, map[string]string{}}, ""
+		name := outputs[id]
+		switch made.ResourceType {
+		case "AWS::DynamoDB::Table":
+			identifier = "TableName"
+		case "AWS::SecretsManager::Secret":
+			identifier = "Id"
+		case "AWS::Logs::LogGroup":
+			identifier = "LogGroupName"
+		case "AWS::Logs::LogStream":
+			identifier, name = "LogGroupName", outputs["AuditLogGroup"]
+			made.ResourceIdentifier["LogStreamName"] = node.At(resource, "Properties", "LogStreamName").Value
+		}
+		if name == "" {
+			return nil, fmt.Errorf("no value of %s", id)
+		}
+		made.ResourceIdentifier[identifier] = name
+		list = append(list, made)
+	}
+	return list, nil
 }
 
 // head is the beginning of data.yaml. The parameters of template.yaml follow.
@@ -66,9 +144,18 @@ type document struct {
 }
 
 // generate returns data.yaml for the text of template.yaml.
-func generate(text []byte) ([]byte, error) {
+func generate(source []byte) ([]byte, error) {
+	d, err := readResources(source)
+	if err != nil {
+		return nil, err
+	}
+	return d.render("\nOutputs:\n" + listOutputs(&d.Resources))
+}
+
+// readResources returns the resources that template.yaml makes only without a data stack, and what they refer to.
+func readResources(source []byte) (*document, error) {
 	var d document
-	if err := node.Decode(text, &d); err != nil {
+	if err := node.Decode(source, &d); err != nil {
 		return nil, err
 	}
 	keep(&d.Parameters, func(name string, _ *yaml.Node) bool {
@@ -79,11 +166,15 @@ func generate(text []byte) ([]byte, error) {
 		condition := node.At(resource, "Condition")
 		return condition != nil && condition.Value == node.MakesData
 	})
-	outputs := listOutputs(&d.Resources)
 	for _, resource := range node.Entries(&d.Resources) {
 		keep(resource, func(name string, _ *yaml.Node) bool { return name != "Condition" })
 		adapt(resource)
 	}
+	return &d, nil
+}
+
+// render returns a template with the document's sections and a text for its end.
+func (d *document) render(end string) ([]byte, error) {
 	out := bytes.NewBufferString(head)
 	for _, section := range []struct {
 		title   string
@@ -94,7 +185,7 @@ func generate(text []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	out.WriteString("\nOutputs:\n" + outputs)
+	out.WriteString(end)
 	return out.Bytes(), nil
 }
 

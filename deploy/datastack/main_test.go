@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"mobilegateway/world/template/node"
@@ -92,5 +94,61 @@ func TestImportsAreExported(t *testing.T) {
 	exported := names("deploy/data.yaml", `Export: \{Name: !Sub "\$\{AWS::StackName\}-(\w+)"\}`)
 	if !slices.Equal(imported, exported) || len(imported) != 11 {
 		t.Errorf("template.yaml imports %q, data.yaml exports %q", imported, exported)
+	}
+}
+
+// TestMove checks the files of an import: nine resources, each with the identifier that CloudFormation wants, by the
+// outputs of the deleted stack. A stack without one of them is named.
+func TestMove(t *testing.T) {
+	folder := t.TempDir()
+	outputs := filepath.Join(folder, "stack.env")
+	lines := "LedgerTable=s-LedgerTable-1\nMerchantTable=s-MerchantTable-1\nAuditLogGroup=/s/audit\n"
+	for _, secret := range []string{"OperatorSecret", "TokenKeySecret", "TokenPublicKeySecret", "CallbackKeySecret"} {
+		lines += secret + "=arn:" + secret + "\n"
+	}
+	write := func(text string) error {
+		if err := os.WriteFile(outputs, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return writeMove(readFile(t, "template.yaml"), outputs, folder)
+	}
+	if err := write(lines); err == nil || !strings.Contains(err.Error(), "no value of WebhookKeySecret") {
+		t.Errorf("without a secret: %v", err)
+	}
+	if err := write(lines + "WebhookKeySecret=arn:WebhookKeySecret\n"); err != nil {
+		t.Fatal(err)
+	}
+	var list []imported
+	text, err := os.ReadFile(filepath.Join(folder, "move.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	identifiers := map[string]map[string]string{}
+	for _, resource := range list {
+		identifiers[resource.LogicalResourceID] = resource.ResourceIdentifier
+	}
+	want := map[string]map[string]string{
+		"LedgerTable": {"TableName": "s-LedgerTable-1"}, "MerchantTable": {"TableName": "s-MerchantTable-1"},
+		"OperatorSecret": {"Id": "arn:OperatorSecret"}, "TokenKeySecret": {"Id": "arn:TokenKeySecret"},
+		"TokenPublicKeySecret": {"Id": "arn:TokenPublicKeySecret"},
+		"CallbackKeySecret":    {"Id": "arn:CallbackKeySecret"}, "WebhookKeySecret": {"Id": "arn:WebhookKeySecret"},
+		"AuditLogGroup":  {"LogGroupName": "/s/audit"},
+		"AuditLogStream": {"LogGroupName": "/s/audit", "LogStreamName": "audit"},
+	}
+	if diff := cmp.Diff(want, identifiers); diff != "" {
+		t.Errorf("identifiers (-want +got):\n%s", diff)
+	}
+	var template struct {
+		Resources map[string]yaml.Node `yaml:"Resources"`
+		Outputs   map[string]yaml.Node `yaml:"Outputs"`
+	}
+	if text, err = os.ReadFile(filepath.Join(folder, "move.yaml")); err == nil {
+		err = node.Decode(text, &template)
+	}
+	if err != nil || len(template.Resources) != len(want) || len(template.Outputs) > 0 {
+		t.Errorf("%d resources and %d outputs: %v", len(template.Resources), len(template.Outputs), err)
 	}
 }
