@@ -133,6 +133,14 @@ func TestRestoredLedger(t *testing.T) {
 		return len(found)
 	}
 	for key := range requests {
+		if strings.HasPrefix(key, from.Merchant) { // the payment, and then the SMS to its payer
+			e.eventually(func() error {
+				if sent := count(key); sent != 2 {
+					return fmt.Errorf("%s has %d effects, want 2", key, sent)
+				}
+				return nil
+			})
+		}
 		effects[key] = count(key)
 	}
 	if lost := copied.restore(); lost < len(requests) {
