@@ -45,8 +45,8 @@ const policies = ['StackPolicy', 'ServicePolicy', 'RolePolicy'].map((id) => pipe
 const comparison = new Comparison('deploy/pipeline.yaml')
 const calls = JSON.parse(readFileSync(callsPath, 'utf8'))
 for (const { action, resource, context = {} } of calls) {
-  const decide = (want, request, why) => comparison.decide(want, [request.action, request.resource, why].join(' ').trim(),
-    policies, { contextVariables: context, ...request })
+  const decide = (want, request, why) => comparison.decide(want,
+    [request.action, request.resource, why].join(' ').trim(), policies, { contextVariables: context, ...request })
   await decide('allowed', { action, resource }, '')
   for (const [own, other] of [[stack, 'mobile-gateway-other'], ['bundles', 'other'], [':eu-west-1:', ':us-east-1:']]) {
     if (resource.includes(own)) await decide('denied', { action, resource: resource.replaceAll(own, other) }, '')
