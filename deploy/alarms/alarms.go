@@ -1,11 +1,14 @@
-// Package alarms has the table of all alarms of a gateway. deploy/alarms.yaml, the alarms of template.yaml and the
-// table of docs/operations.md are generated from it.
+// Package alarms has the table of all alarms of a gateway. deploy/alarms.yaml, the alarms of template.yaml, and on
+// docs/operations.md their table and the beginning of each one's section are generated from it.
 package alarms
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
+
+	"mobilegateway/shared/telemetry"
 )
 
 //go:generate go run ./generate
@@ -108,6 +111,38 @@ func span(d time.Duration) string {
 			" and 0 minutes")
 	}
 	return fmt.Sprintf("%d minutes", d/time.Minute)
+}
+
+// Beginnings returns, for each section of docs/operations.md about one alarm, what the alarm means and the command that
+// shows its log lines. Such an alarm is the only one of its section.
+func Beginnings() map[string]string {
+	found, times := map[string]string{}, map[string]int{}
+	for _, a := range All() {
+		found[a.Runbook] = "**It means:** " + a.Description + ".\n"
+		if command := a.linesCommand(); command != "" {
+			found[a.Runbook] += "\n```sh\n" + command + "\n```\n"
+		}
+		times[a.Runbook]++
+	}
+	maps.DeleteFunc(found, func(runbook, _ string) bool { return times[runbook] > 1 })
+	return found
+}
+
+// linesCommand returns the command that shows the log lines which the alarm counts: lines and counted are shell
+// functions of the page. It is empty for an alarm that does not read a value of the functions' lines.
+func (a Alarm) linesCommand() string {
+	first := a.metrics[0]
+	switch {
+	case first.namespace != telemetry.Namespace:
+		return ""
+	case first.statistic == "Maximum":
+		return fmt.Sprintf("lines %s '{ $.%s >= %d }'", first.dimensions[1].value, first.name, a.threshold)
+	}
+	command := "counted " + first.name
+	for _, m := range a.metrics {
+		command += " " + m.dimensions[1].value
+	}
+	return command
 }
 
 // Page returns the table of docs/operations.md.

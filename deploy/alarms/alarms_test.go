@@ -47,6 +47,12 @@ func TestGenerated(t *testing.T) {
 			t.Errorf("%s differs from the table: run go generate ./deploy/alarms", name)
 		}
 	}
+	page := read(t, "docs/operations.md")
+	for runbook, want := range Beginnings() {
+		if start, end := BeginningMarks(runbook); !strings.Contains(page, "### "+runbook+"\n\n"+start+want+end) {
+			t.Errorf("the section %s of docs/operations.md differs: run go generate ./deploy/alarms", runbook)
+		}
+	}
 	for name, want := range map[string]int{"template.yaml": 4, "deploy/alarms.yaml": len(All()) - 4} {
 		if got := strings.Count(read(t, name), "Type: AWS::CloudWatch::Alarm"); got != want {
 			t.Errorf("%s has %d alarms, the table %d for it", name, got, want)
@@ -255,6 +261,25 @@ func TestWatchedTables(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestBeginnings checks what the sections of docs/operations.md begin with, by the kinds of alarms.
+func TestBeginnings(t *testing.T) {
+	found := Beginnings()
+	for runbook, want := range map[string]string{
+		"DeadLettersAlarm": "counted DeadLetters relay sweep",
+		"StalledWorkAlarm": "lines sweep '{ $.StalledMillis >= 1800000 }'",
+		"StreamLagAlarm":   "", // a metric of Lambda
+		"RelaySilentAlarm": "", // no run writes no line
+	} {
+		_, command, _ := strings.Cut(found[runbook], "```sh\n")
+		if command, _, _ = strings.Cut(command, "\n```"); command != want {
+			t.Errorf("%s begins with the command %q, want %q", runbook, command, want)
+		}
+	}
+	if text, exists := found["SuccessAlarm"]; exists {
+		t.Errorf("the section of many alarms begins with one of them: %s", text)
 	}
 }
 

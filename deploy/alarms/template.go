@@ -119,3 +119,8 @@ const (
 	PageStart    = "<!-- printed: alarms -->\n\n"
 	PageEnd      = "\n<!-- end of alarms -->\n"
 )
+
+// BeginningMarks returns the texts around the generated beginning of a section of docs/operations.md.
+func BeginningMarks(runbook string) (start, end string) {
+	return "<!-- printed: " + runbook + " -->\n\n", "\n<!-- end of " + runbook + " -->\n"
+}

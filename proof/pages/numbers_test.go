@@ -81,7 +81,6 @@ func lookupNumbers(t *testing.T) []phrase {
 	phrases := []phrase{
 		{decisionsPage, "The waits before our polls are " + schedule}, {operationsPage, "after waits of " + schedule},
 		{operationsPage, fmt.Sprintf("after %d minutes: after about %d minutes |", stale, firstListing)},
-		{operationsPage, fmt.Sprintf("StaleUnknownsAlarm from about %d minutes on", firstListing)},
 		{internalsPage, fmt.Sprintf("An unknown charge or SMS is listed after %d minutes", stale)},
 		{reliabilityPage, fmt.Sprintf("a charge or an SMS %d minutes after its lease", stale)},
 		{decisionsPage, fmt.Sprintf("flagged for a person %d hours after its first callback", flagged)},

@@ -1,4 +1,5 @@
-// Command generate writes deploy/alarms.yaml, the alarms of template.yaml and the table of docs/operations.md.
+// Command generate writes deploy/alarms.yaml, the alarms of template.yaml and the generated parts of
+// docs/operations.md.
 package main
 
 import (
@@ -13,11 +14,16 @@ import (
 
 func main() {
 	root := filepath.Join("..", "..") // go generate runs in the package's folder
+	page := filepath.Join(root, "docs", "operations.md")
 	err := errors.Join(
 		os.WriteFile(filepath.Join(root, "deploy", "alarms.yaml"), []byte(alarms.Template()), 0o644),
 		replace(filepath.Join(root, "template.yaml"), alarms.GatewayStart, alarms.GatewayEnd, alarms.GatewayAlarms()),
-		replace(filepath.Join(root, "docs", "operations.md"), alarms.PageStart, alarms.PageEnd, alarms.Page()),
+		replace(page, alarms.PageStart, alarms.PageEnd, alarms.Page()),
 	)
+	for runbook, text := range alarms.Beginnings() {
+		start, end := alarms.BeginningMarks(runbook)
+		err = errors.Join(err, replace(page, start, end, text))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
